@@ -9,6 +9,7 @@ from annotation.api import content as content_routes
 from annotation.api import content as rubric_routes
 from annotation.api import content as taxonomy_routes
 from annotation.api import imports as import_routes
+from annotation.api import prompts as prompt_routes
 from annotation.api import qualification as qualification_routes
 from annotation.api import uploads as upload_routes
 from annotation.api import user_comparisons as comparison_routes
@@ -287,6 +288,56 @@ api = [
         "projects/<slug:project>/campaigns/<int:campaign>/duties/by-rules/",
         taxonomy_routes.DutiesByRules.as_view(),
         name="api_duties_by_rules",
+    ),
+    path(
+        "projects/<slug:project>/prompt-collections/",
+        prompt_routes.PromptCollections.as_view(),
+        name="api_prompt_collections",
+    ),
+    path(
+        "projects/<slug:project>/prompt-collections/<int:collection>/",
+        prompt_routes.PromptCollectionDetail.as_view(),
+        name="api_prompt_collection",
+    ),
+    path(
+        "projects/<slug:project>/prompt-collections/<int:collection>/progress/",
+        prompt_routes.PromptCollectionProgress.as_view(),
+        name="api_prompt_progress",
+    ),
+    path(
+        "projects/<slug:project>/prompt-collections/<int:collection>/slots/",
+        prompt_routes.PromptCollectionSlots.as_view(),
+        name="api_prompt_slots",
+    ),
+    path(
+        "projects/<slug:project>/prompt-collections/<int:collection>/people/",
+        prompt_routes.PromptCollectionMembers.as_view(),
+        name="api_prompt_people",
+    ),
+    path(
+        "projects/<slug:project>/prompt-collections/<int:collection>/state/",
+        prompt_routes.PromptCollectionState.as_view(),
+        name="api_prompt_state",
+    ),
+    path(
+        "projects/<slug:project>/prompt-collections/<int:collection>/store/",
+        prompt_routes.PromptDatasets.as_view(),
+        name="api_prompt_store",
+    ),
+    path(
+        "projects/<slug:project>/prompt-collections/<int:collection>/prompts/",
+        prompt_routes.CollectedPrompts.as_view(),
+        name="api_prompts",
+    ),
+    path(
+        "projects/<slug:project>/prompt-collections/<int:collection>/check/",
+        prompt_routes.PromptChecks.as_view(),
+        name="api_prompt_check",
+    ),
+    path(
+        "projects/<slug:project>/prompt-collections/<int:collection>/prompts/<int:prompt>/review/",
+        prompt_routes.PromptReviews.as_view(),
+        name="api_prompt_review",
     ),
     path("projects/<slug:project>/taxonomies/", taxonomy_routes.Taxonomies.as_view(), name="api_taxonomies"),
     path(

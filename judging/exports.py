@@ -352,7 +352,12 @@ GENERATION_MEMBERS = (
         name="plans",
         model=GenerationPlan,
         rows=lambda project: GenerationPlan.objects.filter(project=project),
-        refers={"utterance_judge": "judges", "utterance_rubric": "rubric_versions", "source": "datasets"},
+        refers={
+            "utterance_judge": "judges",
+            "utterance_rubric": "rubric_versions",
+            "source": "datasets",
+            "answers_to": "datasets",
+        },
         leaves=(*_OURS, "job", "storing"),
         first=9,
         on_write=_paused_plan,
@@ -441,7 +446,10 @@ def require_own_texts(project: Project) -> None:
             raise FormatError(Problem("families.jsonl", None, "source", excerpt(plan.name), expected, "value"))
         levels = {one.name: {level.value for level in one.levels} for one in spec.parameters}
         for drawn in plan.families.values_list("parameters", flat=True):
-            if drawn.keys() != levels.keys() or not all(value in levels[name] for name, value in drawn.items()):
+            # A plan of answers has in its families the prompts, with their attributes.
+            values = {name: drawn.get(name) for name in levels} if spec.sources else drawn
+            known = {name: values.get(name) in levels[name] or name in spec.sources for name in levels}
+            if values.keys() != levels.keys() or not all(known.values()):
                 expected = "a level of each parameter of the plan’s spec"
                 raise FormatError(Problem("families.jsonl", None, "parameters", excerpt(str(drawn)), expected, "value"))
 

@@ -6,10 +6,11 @@ from judging.api import curations as curation_routes
 from judging.api import designs as design_routes
 from judging.api import generation as generation_routes
 from judging.api import imports as import_routes
+from judging.api import item_plans as item_plan_routes
 from judging.api import judges as judge_routes
 from judging.api import providers as provider_routes
 from judging.api import runs as run_routes
-from judging.views import curations, generation, imports, judges, providers, runs
+from judging.views import curations, generation, imports, item_plans, judges, providers, runs
 
 pages = [
     path("providers/", providers.providers_page, name="providers"),
@@ -29,6 +30,7 @@ pages = [
     path("p/<slug:project>/runs/<int:run>/budget/", runs.set_budget, name="run_budget"),
     path("p/<slug:project>/runs/<int:run>/calls/<int:call>/", runs.call_page, name="call"),
     path("p/<slug:project>/datasets/<int:dataset>/curate/", curations.new_curation, name="curation_new"),
+    path("p/<slug:project>/datasets/<int:dataset>/answers/", item_plans.new_answers, name="answers_new"),
     path("p/<slug:project>/curations/<int:curation>/", curations.curation_page, name="curation"),
     path("p/<slug:project>/curations/<int:curation>/items.csv", curations.curation_csv, name="curation_csv"),
     path("p/<slug:project>/generation/", generation.generation_page, name="generation"),
@@ -93,6 +95,11 @@ api = [
         "projects/<slug:project>/generation/specs/",
         generation_routes.GenerationSpecs.as_view(),
         name="api_generation_specs",
+    ),
+    path(
+        "projects/<slug:project>/datasets/<int:dataset>/answers/",
+        item_plan_routes.AnswersPlans.as_view(),
+        name="api_answers_plans",
     ),
     path(
         "projects/<slug:project>/generation/", generation_routes.GenerationPlans.as_view(), name="api_generation_plans"

@@ -87,7 +87,8 @@ ALLOWED: dict[str, set[str]] = {
     **dict.fromkeys(("api_desk_submit", "desk_scored", "desk_revise"), HOLDER),
     **dict.fromkeys(("desk_before", "desk_guidelines", "desk_training", "desk_exam"), HOLDER),
     **dict.fromkeys(("prompt_collections", "api_prompt_collections"), MEMBERS),
-    **dict.fromkeys(("prompt_collection", "prompt"), SIGHTED | HOLDER),
+    **dict.fromkeys(("prompt_collection", "prompt", "api_prompt_collection", "api_prompts"), SIGHTED | HOLDER),
+    **dict.fromkeys(("api_prompt_check", "api_prompt_review"), HOLDER),
     **dict.fromkeys(
         ("prompt_write", "prompt_draft", "prompt_revision_draft", "prompt_review", "prompt_decide"), HOLDER
     ),

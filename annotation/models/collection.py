@@ -98,6 +98,12 @@ class CollectionMember(models.Model):
         return self.annotator.pseudonym
 
 
+class CollectedPromptQuerySet(models.QuerySet["CollectedPrompt"]):
+    def submitted(self) -> CollectedPromptQuerySet:
+        """Without drafts."""
+        return self.exclude(state=CollectedPrompt.State.DRAFT)
+
+
 class CollectedPrompt(models.Model):
     """A prompt for a slot. `draft`: what its author has entered and not submitted; `digest`: of the language and the
     plain words of its newest version, so that no two prompts of a collection are equal."""
@@ -119,6 +125,8 @@ class CollectedPrompt(models.Model):
     digest = models.CharField(max_length=64, blank=True)
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     changed_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    objects = CollectedPromptQuerySet.as_manager()
 
     class Meta:
         ordering: ClassVar = ["pk"]

@@ -23,7 +23,7 @@ def draw_families(spec: Spec, *, seed: int, numbers: Iterable[int]) -> list[dict
     """The same for each of these families."""
     digest = spec.digest
     tables = []
-    for parameter in spec.parameters:
+    for parameter in (parameter for parameter in spec.parameters if not parameter.source):
         possible = [level for level in parameter.levels if level.weight > 0]
         tables.append(
             (parameter.name, [level.value for level in possible], [*accumulate(level.weight for level in possible)])

@@ -63,6 +63,16 @@ class GeneratorChoice:
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemFamily:
+    """A family that is a prompt of a dataset, instead of drawn: written in the language of the prompt only.
+    ``scenario``: of the item. ``parameters``: what the spec takes from it, and its attributes."""
+
+    scenario: str
+    language: str
+    parameters: Mapping[str, Any]
+
+
 def create_plan(
     *,
     project: Project,
@@ -76,11 +86,14 @@ def create_plan(
     budget: Decimal | None = None,
     source: Dataset | None = None,
     source_language: str = "",
+    answers_to: Dataset | None = None,
+    prompts: Sequence[ItemFamily] = (),
     actor: User | None = None,
 ) -> GenerationPlan:
     """Plan every text: nothing is sent. Refused, with the field, if the plan could not be started.
 
-    For translations ``source`` is the dataset, and ``families`` the most items of it: a sample if it has more.
+    For translations ``source`` is the dataset, and ``families`` the most items of it: a sample if it has more. For
+    answers to the ``prompts`` of a dataset see `item_plans.plan_answers`.
     """
     access.refuse_archived(project)
     name = name.strip()
@@ -88,8 +101,10 @@ def create_plan(
     seed = new_seed() if seed is None else seed
     items, source_language = _sources(project, spec, source, source_language, tags, families, seed)
     families = len(items) or families
+    if bool(spec.sources) != bool(prompts):
+        raise _plan_refusal("spec", _("This spec needs the prompts of a dataset. Begin on the page of the dataset."))
     chosen = [plan_generator(project, position, choice) for position, choice in enumerate(generators)]
-    _refuse_size(name, tags, families, chosen, repeats)
+    _refuse_size(name, tags[:1] if prompts else tags, families, chosen, repeats)
     for generator in chosen:
         refuse_plan_cap(project, generator, budget)
     _refuse_missing_texts(spec, tags)
@@ -104,6 +119,7 @@ def create_plan(
                 languages=tags,
                 source=source,
                 source_language=source_language,
+                answers_to=answers_to,
                 families_planned=families,
                 repeats=repeats,
                 seed=seed,
@@ -113,7 +129,7 @@ def create_plan(
             for generator in chosen:
                 generator.plan = plan
             PlanGenerator.objects.bulk_create(chosen)
-            _plan_rows(plan, drawn, chosen, items)
+            _plan_rows(plan, _families(plan, drawn, items, prompts), chosen)
             audit.record(actor=actor, project=project, verb="create generation plan", subject=plan)
     except IntegrityError:
         if not GenerationPlan.objects.filter(project=project, name=name).exists():
@@ -137,24 +153,36 @@ def _sources(
     return draw_sources(source, language, most=min(most, MOST_FAMILIES), seed=seed), language
 
 
-def _plan_rows(
+def _families(
     plan: GenerationPlan,
     drawn: Sequence[Mapping[str, str | int]],
-    generators: Sequence[PlanGenerator],
     sources: Sequence[Item],
-) -> None:
-    """The families with their drawn parameters or their items, and a waiting row for each text."""
+    prompts: Sequence[ItemFamily],
+) -> list[GenerationFamily]:
+    """The families with their drawn parameters, with the items that are translated, or with the prompts."""
     families = [
         GenerationFamily(plan=plan, number=number, parameters=parameters, source=source)
         for number, (parameters, source) in enumerate(zip_longest(drawn, sources), 1)
     ]
+    for family, prompt in zip(families, prompts, strict=False):
+        family.scenario, family.language = prompt.scenario, prompt.language
+        family.parameters = {**prompt.parameters, **family.parameters}
+    return families
+
+
+def _plan_rows(plan: GenerationPlan, families: Sequence[GenerationFamily], generators: Sequence[PlanGenerator]) -> None:
+    """The families, and a waiting row for each text."""
     GenerationFamily.objects.bulk_create(families, batch_size=1_000)
     columns = (
         *("plan_id", "family_id", "language", "generator_id", "repeat", "state", "tries", "discarded", "problems"),
         *("reason", "turns", "fields", "decision", "decision_reason"),
     )
     repeats = range(1, plan.repeats + 1)
-    planned = product(families, plan.languages, generators, repeats)
+    planned = (
+        (family, *text)
+        for family in families
+        for text in product([family.language] if family.language else plan.languages, generators, repeats)
+    )
     waiting = (Realisation.State.WAITING.value, 0, 0, "[]", "", "[]", "{}", "", "")
     bulk.insert(
         Realisation,

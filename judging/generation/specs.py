@@ -30,6 +30,8 @@ Kind = Literal["dialogue", "text", "pair", "conversation", "translation"]
 Texts = Mapping[str, str]
 
 PRESETS: Final = ("support-dialogues", "single-answers", "pairs", "stories", "translations")
+ANSWERS: Final = "answers-to-prompts"
+"""The spec of our own whose families are the items of a dataset: prompts that people wrote."""
 SIMULATIONS: Final = ("simulated-users",)
 """Specs of our own whose texts are conversations, turn by turn."""
 LISTS: Final = ("scenes", "personas", "affective-states", "genders", "cultures")
@@ -73,11 +75,14 @@ class ParameterLevel:
 
 @dataclass(frozen=True, slots=True)
 class SpecParameter:
-    """A parameter that is drawn for each family, and becomes an attribute of its items."""
+    """A parameter that is drawn for each family, and becomes an attribute of its items.
+
+    One with a ``source`` has no levels: each family is an item of a dataset, and has the value of that field of it."""
 
     name: str
     title: str
     levels: tuple[ParameterLevel, ...]
+    source: str = ""
 
     def level(self, value: str | int) -> ParameterLevel:
         """The level with this value."""
@@ -186,6 +191,11 @@ class Spec:
         return self.rules.roles[1]
 
     @property
+    def sources(self) -> dict[str, str]:
+        """By parameter, the field of an item that it is: with one, the families are the items of a dataset."""
+        return {parameter.name: parameter.source for parameter in self.parameters if parameter.source}
+
+    @property
     def asked_fields(self) -> tuple[WrittenField, ...]:
         """The fields that the generator writes."""
         return tuple(one for one in self.fields if not one.texts)
@@ -237,6 +247,8 @@ _Dumper.add_representer(str, _block)
 
 
 def _stored_parameter(parameter: SpecParameter) -> dict[str, Any]:
+    if parameter.source:
+        return {"name": parameter.name, "title": parameter.title, "source": parameter.source}
     levels: list[Any] = []
     for level in parameter.levels:
         more = {"weight": level.weight} if level.weight != 1 else {}
@@ -269,7 +281,10 @@ def filled_text(
         name = place[1]
         if name == "language":
             return language_name
-        return levels[name].level(parameters[name]).text(language) if name in levels else place[0]
+        if name not in levels or (levels[name].source and name not in parameters):
+            return place[0]
+        value = parameters[name]
+        return str(value) if levels[name].source else levels[name].level(value).text(language)
 
     return _PLACE.sub(written, text).strip()
 
@@ -277,10 +292,10 @@ def filled_text(
 # --- Reading ----------------------------------------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=len(PRESETS) + len(SIMULATIONS))
+@lru_cache(maxsize=len(PRESETS) + len(SIMULATIONS) + 1)
 def preset(key: str) -> Spec:
     """A spec of our own."""
-    if key not in (*PRESETS, *SIMULATIONS):
+    if key not in (*PRESETS, *SIMULATIONS, ANSWERS):
         raise Refused(_("There is no preset “%(key)s”.") % {"key": key}, code="invalid")
     return from_yaml((_FOLDER / f"{key}.yaml").read_text(encoding="utf-8"))
 
@@ -525,6 +540,8 @@ class _Reading:
             self.refuse(f"{place}.name", _("Use small Latin letters, digits and underscores; begin with a letter."))
         if name in RESERVED:
             self.refuse(f"{place}.name", _("This name has a meaning of its own. Choose another one."))
+        if "source" in stored:
+            return self.of_source(stored, name, place)
         if own := self.text(stored, "levels_from", place, longest=50, required=False):
             if own not in LISTS:
                 self.refuse(f"{place}.levels_from", _("Write one of: %(names)s.") % {"names": ", ".join(LISTS)})
@@ -542,6 +559,12 @@ class _Reading:
         if levels and sum(level.weight for level in levels) <= 0:
             self.refuse(f"{place}.levels", _("At least one weight must be above 0."))
         return SpecParameter(name, self.text(stored, "title", place, longest=100, required=False) or name, levels)
+
+    def of_source(self, stored: Mapping[str, Any], name: str, place: str) -> SpecParameter:
+        source = self.text(stored, "source", place, longest=50)
+        if source not in NAMED_FIELDS:
+            self.refuse(f"{place}.source", _("Write one of: %(names)s.") % {"names": ", ".join(NAMED_FIELDS)})
+        return SpecParameter(name, self.text(stored, "title", place, longest=100, required=False) or name, (), source)
 
     def weighted(self, levels: tuple[ParameterLevel, ...], weights: Any, place: str) -> tuple[ParameterLevel, ...]:
         if not isinstance(weights, list) or len(weights) != len(levels):

@@ -27,7 +27,7 @@ from annotation.models import Dataset, Item
 from annotation.readers import ItemRow
 from judging.asking import endpoints
 from judging.generation.conversations import set_aside_code
-from judging.generation.specs import parse_spec
+from judging.generation.specs import Spec, parse_spec
 from judging.models import GenerationFamily, GenerationPlan, PlanDataset, Realisation
 
 LONGEST_NAME = 200
@@ -43,7 +43,8 @@ def written_texts(plan: GenerationPlan) -> tuple[list[tuple[int, int, bool]], se
     written = plan.realisations.filter(state=Realisation.State.WRITTEN).order_by("pk")
     rows = written.values_list("pk", "family", "decision")
     texts = [(text, family, decision != Realisation.Decision.SET_ASIDE) for text, family, decision in rows]
-    in_a_family = len(plan.languages) * plan.writers.count() * max(1, plan.user_models.count()) * plan.repeats
+    in_languages = 1 if plan.answers_to_id else len(plan.languages)
+    in_a_family = in_languages * plan.writers.count() * max(1, plan.user_models.count()) * plan.repeats
     counts = Counter(family for _text, family, is_usable in texts if is_usable)
     return texts, {family for family, count in counts.items() if count == in_a_family}
 
@@ -190,8 +191,9 @@ def item_key(realisation: Realisation) -> str:
 
 
 def family_scenario(family: GenerationFamily) -> str:
-    """The scenario of the items of a family; of translations that of their source."""
-    return f"family-{family.number:04d}" if family.source is None else family.source.cluster
+    """The scenario of the items of a family; of translations that of their source, of answers that of their prompt."""
+    drawn = family.scenario or f"family-{family.number:04d}"
+    return drawn if family.source is None else family.source.cluster
 
 
 def _items(plan: GenerationPlan, keys: Sequence[int], whole: set[int]) -> Iterator[ItemRow]:
@@ -208,7 +210,7 @@ def _items(plan: GenerationPlan, keys: Sequence[int], whole: set[int]) -> Iterat
             turns=row.turns,
             fields=row.fields,
             attributes={
-                **(family.parameters if source is None else _of_twin(row, source)),
+                **(_drawn(family, spec) if source is None else _of_twin(row, source)),
                 "family": family.number,
                 "family_is_whole": family.pk in whole,
                 "repeat": row.repeat,
@@ -219,6 +221,11 @@ def _items(plan: GenerationPlan, keys: Sequence[int], whole: set[int]) -> Iterat
             content_warning="" if source is None else source.content_warning,
             line=0,
         )
+
+
+def _drawn(family: GenerationFamily, spec: Spec) -> dict[str, Any]:
+    """The parameters of a family, without those that are a field of the items."""
+    return {name: value for name, value in family.parameters.items() if name not in spec.sources}
 
 
 def _of_twin(row: Realisation, source: Item) -> dict[str, Any]:

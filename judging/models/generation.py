@@ -48,6 +48,7 @@ class GenerationPlan(HasJob):
     spec_digest = models.CharField(max_length=64)
     languages = models.JSONField(default=list)
     source = models.ForeignKey(Dataset, null=True, on_delete=models.PROTECT, related_name="+")
+    answers_to = models.ForeignKey(Dataset, null=True, on_delete=models.PROTECT, related_name="+")
     source_language = models.CharField(max_length=35, blank=True, default="", db_default="")
     families_planned = models.PositiveIntegerField()
     repeats = models.PositiveSmallIntegerField(default=1)
@@ -142,12 +143,15 @@ class PlanGenerator(models.Model):
 
 class GenerationFamily(models.Model):
     """One scenario of a plan: its number, from 1, and the parameters that were drawn for it, the same in every
-    language; in a plan of translations, the `source` item that is translated."""
+    language; in a plan of translations, the `source` item that is translated. In a plan that `answers_to` a
+    dataset, it is a prompt of that, with the `scenario` of the item, and written in its `language` only."""
 
     plan = models.ForeignKey(GenerationPlan, on_delete=models.PROTECT, related_name="families")
     number = models.PositiveIntegerField()
     parameters = models.JSONField(default=dict)
     source = models.ForeignKey(Item, null=True, on_delete=models.PROTECT, related_name="+")
+    scenario = models.CharField(max_length=200, blank=True, default="", db_default="")
+    language = models.CharField(max_length=35, blank=True, default="", db_default="")
 
     class Meta:
         ordering: ClassVar = ["number"]

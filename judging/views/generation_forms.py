@@ -125,7 +125,7 @@ class PlanForm(forms.Form):
         self.fields["source"].choices = _datasets_of(project)  # type: ignore[attr-defined]
         self.fields["spec"].choices = self._specs()  # type: ignore[attr-defined]
         self.fields["languages"].choices = _languages_of(project)  # type: ignore[attr-defined]
-        self.fields["generators"].choices = self.models = _models()  # type: ignore[attr-defined]
+        self.fields["generators"].choices = self.models = model_choices()  # type: ignore[attr-defined]
 
     def _filled(self, sent: QueryDict, begins_with: Mapping[str, Any]) -> QueryDict:
         """What was sent, with the initial values of the steps that were not shown yet."""
@@ -159,15 +159,7 @@ class PlanForm(forms.Form):
 
     def clean_further_generators(self) -> list[tuple[str, str]]:
         """Providers and models."""
-        pairs = []
-        for line in filter(None, map(str.strip, self.cleaned_data["further_generators"].splitlines())):
-            provider, slash, model = line.partition("/")
-            if not slash or not model.strip() or endpoints.find_provider(provider.strip()) is None:
-                known = ", ".join(endpoints.all_providers()) or gettext("none")
-                wrong = gettext("“%(line)s” has no declared provider before a slash. There are: %(known)s")
-                raise forms.ValidationError(wrong % {"line": line[:100], "known": known})
-            pairs.append((provider.strip(), model.strip()))
-        return pairs
+        return named_models(self.cleaned_data["further_generators"])
 
     def clean(self) -> dict[str, Any]:
         """Also reads the spec, and asks for a language and a model at least."""
@@ -317,7 +309,20 @@ def _languages_of(project: Project) -> list[tuple[str, str]]:
     return [(tag, languages.both_names(tag, get_language())) for tag in languages.in_name_order(tags, get_language())]
 
 
-def _models() -> list[tuple[str, str]]:
+def named_models(text: str) -> list[tuple[str, str]]:
+    """The provider and the model of each line."""
+    pairs = []
+    for line in filter(None, map(str.strip, text.splitlines())):
+        provider, slash, model = line.partition("/")
+        if not slash or not model.strip() or endpoints.find_provider(provider.strip()) is None:
+            known = ", ".join(endpoints.all_providers()) or gettext("none")
+            wrong = gettext("“%(line)s” has no declared provider before a slash. There are: %(known)s")
+            raise forms.ValidationError(wrong % {"line": line[:100], "known": known})
+        pairs.append((provider.strip(), model.strip()))
+    return pairs
+
+
+def model_choices() -> list[tuple[str, str]]:
     """Every model that a provider declares, with its price."""
     return [
         (f"{provider.name}\x1f{model}", f"{model} · {provider.name} · {_price(provider, model)}")

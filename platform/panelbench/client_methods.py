@@ -517,6 +517,44 @@ METHODS: Mapping[str, Method] = {
     "POST /projects/{project}/campaigns/{campaign}/standings/{duty}/{annotator}/reinstate/": Method(
         "reinstate", "Let a paused annotator work again; leads only."
     ),
+    "GET /projects/{project}/prompt-collections/": Method("prompt_collections", "The prompt collections that you see."),
+    "POST /projects/{project}/prompt-collections/": Method("create_prompt_collection", "Make a prompt collection."),
+    "GET /projects/{project}/prompt-collections/{collection}/": Method(
+        "prompt_collection", "One collection with its kinds of prompts and their counts."
+    ),
+    "PUT /projects/{project}/prompt-collections/{collection}/": Method(
+        "change_prompt_collection", "Change name, guidelines and deadline."
+    ),
+    "GET /projects/{project}/prompt-collections/{collection}/progress/": Method(
+        "prompt_progress", "Totals and people's counts of a collection."
+    ),
+    "PUT /projects/{project}/prompt-collections/{collection}/slots/": Method(
+        "set_prompt_slots", "Add kinds of prompts, or change how many are wanted."
+    ),
+    "PUT /projects/{project}/prompt-collections/{collection}/people/": Method(
+        "set_prompt_member", "Let a member of the project write, review, or both."
+    ),
+    "POST /projects/{project}/prompt-collections/{collection}/state/": Method(
+        "set_prompt_collection_state", "Close a collection, or open it again."
+    ),
+    "POST /projects/{project}/prompt-collections/{collection}/store/": Method(
+        "store_prompts", "Store the accepted prompts as a dataset."
+    ),
+    "GET /projects/{project}/prompt-collections/{collection}/prompts/": Method(
+        "collected_prompts", "Submitted prompts with their versions and reviews."
+    ),
+    "POST /projects/{project}/prompt-collections/{collection}/prompts/": Method(
+        "submit_prompt", "Submit a prompt, or the next version of one that was sent back."
+    ),
+    "POST /projects/{project}/prompt-collections/{collection}/check/": Method(
+        "check_prompt", "Similar prompts, and whether the language looks right; nothing is stored."
+    ),
+    "POST /projects/{project}/prompt-collections/{collection}/prompts/{prompt}/review/": Method(
+        "review_prompt", "Accept a prompt, send it back, or reject it."
+    ),
+    "POST /projects/{project}/datasets/{dataset}/answers/": Method(
+        "plan_answers", "Plan an answer of each model to each prompt of a dataset; nothing is sent yet."
+    ),
     "GET /projects/{project}/taxonomies/": Method("taxonomies", "Every version of the project's taxonomies."),
     "POST /projects/{project}/taxonomies/": Method(
         "store_taxonomy", "Store a taxonomy, the text of its file; an equal newest version is returned as it is."

@@ -299,6 +299,8 @@ SPECTACULAR_SETTINGS = {
         "JudgeRunState": "judging.runs.Phase",
         "CallState": "judging.models.Call.State",
         "GenerationPlanState": "judging.models.GenerationPlan.State",
+        "CollectedPromptState": "annotation.models.collection.CollectedPrompt.State",
+        "PromptCollectionState": "annotation.models.collection.PromptCollection.State",
         "RealisationState": "judging.models.Realisation.State",
         "DecisionEnum": [
             (use, use)

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from html import unescape
+from io import StringIO
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import pytest
+from django.core.management import CommandError, call_command
+from django.db import connection
 
+from accounts import removal
 from accounts.refusals import Refused
 from annotation.collection import prompt_collections, prompt_exports, prompt_originality, prompt_writing
 from annotation.collection.prompt_collections import WantedPrompts
 from annotation.imports import storage
-from annotation.models import CollectionMember, Item, CollectedPrompt, PromptCollection, PromptVersion
+from annotation.models import CollectedPrompt, CollectionMember, Item, PromptCollection, PromptVersion
 from tests import make
+from tests.analytics.test_bundles import loaded, taken_out
 from tests.cast import Cast
 
 POEM = "Kirjuta lühike luuletus sellest, kuidas kass O’Malley «vaatab» vihma ja ootab, millal kevad tuleb."
@@ -141,3 +151,187 @@ def test_slots_are_read_from_csv_and_changed(collection: PromptCollection) -> No
         prompt_collections.slots_from_csv("task,language,wanted\nStory,et,many\n")
     with pytest.raises(Refused, match="wanted"):
         prompt_collections.slots_from_csv("task,language\nStory,et\n")
+
+
+# --- pages, API and command -------------------------------------------------------------------------------------------
+def test_a_prompt_is_written_sent_back_revised_and_accepted_on_pages(
+    cast: Cast, mailed_at_once: None, mailoutbox: list[Any], django_capture_on_commit_callbacks: Any
+) -> None:
+    lead, writer, reviewer = (cast.client(name) for name in ("aino", "maarika", "layla"))
+    sent = {"name": "Kogu “1”", "tasks": "Lugu\n\nKiri ", "difficulties": "kerge", "languages": "et, ar", "wanted": 2}
+    there = lead.post("/p/kassa/prompts/new/", sent).headers["Location"]
+    assert PromptCollection.objects.get().slots.count() == 4
+    for user, does in ((cast.maarika, ("writes", "reviews")), (cast.layla, ("reviews",))):
+        lead.post(f"{there}people/", {"user": user.pk, **dict.fromkeys(does, "on")})
+    assert there in writer.get("/desk/").content.decode()
+    slot = PromptCollection.objects.get().slots.get(task="Lugu", language="et")
+    page = f"{there}write/{slot.pk}/"
+    assert writer.post(f"{page}draft/", {"text": "Kirju"}).status_code == 204
+    assert "Kirju" in writer.get(page).content.decode()
+    key = str(uuid4())
+    checked = writer.post(page, {"text": POEM, "key": key, "check": "1"}).content.decode()
+    assert "No similar prompt was found" in checked and not PromptVersion.objects.exists()
+    answers = [writer.post(page, {"text": POEM, "key": key}) for _time in range(2)]
+    assert [answer.status_code for answer in answers] == [302, 302] and PromptVersion.objects.count() == 1
+    prompt = CollectedPrompt.objects.get()
+    assert reviewer.get(page).status_code == 403
+    address = f"{there}{prompt.pk}/"
+    assert reviewer.get(f"{there}review/").headers["Location"] == address
+    shown = reviewer.get(address).content.decode()
+    assert POEM in unescape(shown) and "Maarika" not in shown and str(prompt.author) not in shown
+    assert "Review" not in writer.get(address).content.decode()
+    writer.post(f"{address}review/", {"version": 1, "decision": "accept"})
+    with django_capture_on_commit_callbacks(execute=True):
+        reviewer.post(f"{address}review/", {"version": 1, "decision": "send_back", "comment": "<b>Lühem</b>"})
+    assert CollectedPrompt.objects.get().state == "returned"
+    assert [mail.to for mail in mailoutbox] == [[cast.maarika.email]] and address in mailoutbox[0].body
+    again = writer.get(address).content.decode()
+    assert "&lt;b&gt;Lühem" in again
+    assert writer.post(f"{address}draft/", {"text": "Uus"}).status_code == 204
+    assert "Uus</textarea>" in writer.get(address).content.decode()
+    writer.post(address, {"text": LETTER, "key": str(uuid4())})
+    reviewer.post(f"{address}review/", {"version": 1, "decision": "accept"})  # of the version before: refused
+    assert CollectedPrompt.objects.get().state == "in_review"
+    reviewer.post(f"{address}review/", {"version": 2, "decision": "accept"})
+    page_of_lead = lead.get(there).content.decode()
+    assert "1 / 0 / 2" in page_of_lead
+    stored = lead.post(f"{there}store/", {"name": "Prompts «1»"})
+    assert Item.objects.get().fields == {"question": LETTER} and "/datasets/" in stored.headers["Location"]
+    answer: Any = lead.get(f"{there}prompts.csv")
+    file = b"".join(answer.streaming_content).decode()
+    assert file.count("\r\n") >= 3 and "Lühem" in file
+
+
+def test_a_striking_text_is_submitted_only_after_its_author_has_seen_why(
+    cast: Cast, collection: PromptCollection
+) -> None:
+    submitted(collection, POEM, "Layla")
+    slot = collection.slots.all()[0]
+    page = f"/p/kassa/prompts/{collection.pk}/write/{slot.pk}/"
+    writer, key = cast.client("maarika"), str(uuid4())
+    shown = writer.post(page, {"text": POEM_AGAIN, "key": key}).content.decode()
+    assert "% alike" in shown and "Submit all the same" in shown and PromptVersion.objects.count() == 1
+    seen = re.search(r'name="seen" value="(\w+)"', shown)
+    assert seen is not None
+    assert writer.post(page, {"text": POEM_AGAIN, "key": key, "seen": seen[1]}).status_code == 302
+    assert PromptVersion.objects.count() == 2
+    same = writer.post(page, {"text": POEM, "key": str(uuid4()), "seen": "x"}).content.decode()
+    assert "Submit all the same" in same
+    confirmed = re.search(r'name="seen" value="(\w+)"', same)
+    assert confirmed is not None
+    refused = writer.post(page, {"text": POEM, "key": str(uuid4()), "seen": confirmed[1]}).content.decode()
+    assert "this very text" in refused and PromptVersion.objects.count() == 2
+    assert POEM in unescape(writer.get(page).content.decode())  # it stays as a draft
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_two_reviews_and_of_two_submissions_at_once_one_is_stored(cast: Cast) -> None:
+    if connection.vendor != "postgresql":
+        pytest.skip("one writer at a time")
+    slots = [WantedPrompts("Story", "", "", "et", 2)]
+    made = prompt_collections.create_collection(project=cast.kassa, name="Race", slots=slots)
+    for user in (cast.maarika, cast.layla, cast.boris):
+        prompt_collections.set_member(collection=made, user=user, writes=True, reviews=True)
+    key, slot = uuid4(), made.slots.get()
+
+    def in_thread(work: Callable[[], Any]) -> Any:
+        try:
+            return work()
+        except Refused as refused:
+            return refused.code
+        finally:
+            connection.close()
+
+    def submit() -> Any:
+        return prompt_writing.submit_prompt(member=member(made, "Maarika"), slot=slot, text=POEM, key=key).pk
+
+    def review(name: str, decision: str) -> Any:
+        version = PromptVersion.objects.select_related("prompt__collection__project", "author").get()
+        reviewer = member(made, name)
+        done = prompt_writing.review_prompt(version=version, reviewer=reviewer, decision=decision, comment="Nii")
+        return done.decision
+
+    with ThreadPoolExecutor(4) as pool:
+        sent = list(pool.map(in_thread, [submit] * 4))
+    assert len(set(sent)) == 1 and PromptVersion.objects.count() == CollectedPrompt.objects.count() == 1
+    with ThreadPoolExecutor(2) as pool:
+        decided = [
+            pool.submit(in_thread, lambda: review("Layla", "accept")),
+            pool.submit(in_thread, lambda: review("Boris", "reject")),
+        ]
+    answers = {future.result() for future in decided}
+    stored = PromptVersion.objects.get()
+    assert answers == {"reviewed", stored.decision}
+    assert CollectedPrompt.objects.get().state == {"accept": "accepted", "reject": "rejected"}[stored.decision]
+
+
+def test_the_api_makes_a_collection_and_people_work_with_it(cast: Cast) -> None:
+    lead, writer, reviewer = (cast.client(name) for name in ("aino", "maarika", "layla"))
+    base = "/api/v1/projects/kassa/prompt-collections/"
+    as_json: Any = {"content_type": "application/json"}
+    slots = [{"task": "=1+1", "language": "AR", "wanted": 1}]
+    made = lead.post(base, {"name": "API", "slots": slots, "guidelines": {"ar": "اكتب."}}, **as_json).json()
+    there, slot = f"{base}{made['id']}/", made["progress"][0]
+    assert slot["language"] == "ar" and slot["left"] == 1
+    assert writer.post(base, {"name": "B"}, **as_json).status_code == 403
+    assert writer.get(there).status_code == 404 and writer.get(base).json()["results"] == []
+    for name, does in (("maarika", "writes"), ("layla", "reviews")):
+        lead.put(f"{there}people/", {"email": f"{name}@panelbench.test", does: True}, **as_json)
+    text = {"slot": slot["id"], "text": ARABIC, "key": str(uuid4())}
+    checked = writer.post(f"{there}check/", text, **as_json).json()
+    assert checked == {"similar": [], "language": "", "is_striking": False}
+    sent = [writer.post(f"{there}prompts/", text, **as_json) for _time in range(2)]
+    assert [one.status_code for one in sent] == [201, 201] and PromptVersion.objects.count() == 1
+    number = sent[0].json()["id"]
+    assert reviewer.get(f"{there}prompts/").json()["results"][0]["author"] == ""
+    own = writer.post(f"{there}prompts/{number}/review/", {"version": 1, "decision": "accept"}, **as_json)
+    assert own.json()["code"] == "own_prompt"
+    done = reviewer.post(f"{there}prompts/{number}/review/", {"version": 1, "decision": "accept"}, **as_json)
+    assert done.json()["state"] == "accepted"
+    progress = lead.get(f"{there}progress/").json()
+    assert progress["accepted"] == 1 and {one["written"] for one in progress["people"]} == {0, 1}
+    lead.post(f"{there}state/", {"state": "closed"}, **as_json)
+    late = writer.post(f"{there}prompts/", {**text, "key": str(uuid4()), "text": ARABIC * 2}, **as_json)
+    assert late.json()["code"] == "collection_closed"
+    stored = lead.post(f"{there}store/", {"name": "From API"}, **as_json).json()
+    assert Item.objects.get(dataset=stored["dataset"]).attributes["task"] == "=1+1"
+
+
+def test_a_command_makes_a_collection_and_exports_it(cast: Cast, tmp_path: Path) -> None:
+    (tmp_path / "slots.csv").write_text("task,language,wanted\nStory,et,3\n", encoding="utf-8")
+    (tmp_path / "et.md").write_text("Kirjuta ise.", encoding="utf-8")
+    out = StringIO()
+    given = {"project": "kassa", "slots": tmp_path / "slots.csv", "writer": ["maarika@panelbench.test"]}
+    call_command("collection", "Kogu", stdout=out, guidelines=[f"et={tmp_path / 'et.md'}"], **given)
+    made = PromptCollection.objects.get()
+    assert made.guidelines == {"et": "Kirjuta ise."} and "0 of 3 accepted" in out.getvalue()
+    submitted(made, POEM)
+    call_command("collection", "Kogu", project="kassa", csv=tmp_path / "out.csv", stdout=out)
+    assert POEM in (tmp_path / "out.csv").read_text(encoding="utf-8") and "1 in review" in out.getvalue()
+    with pytest.raises(CommandError, match="No prompt is accepted"):
+        call_command("collection", "Kogu", project="kassa", store="Prompts", stdout=out)
+
+
+def test_erasing_a_person_deletes_drafts_and_comments_and_keeps_prompts(
+    cast: Cast, collection: PromptCollection
+) -> None:
+    version = submitted(collection, POEM)
+    layla = member(collection, "Layla")
+    prompt_writing.keep_draft(member=layla, slot=collection.slots.all()[1], text="Minu isiklik mustand")
+    prompt_writing.review_prompt(version=version, reviewer=layla, decision="reject", comment="Isiklik")
+    removal.erase_user(user=cast.layla, actor=None)
+    version.refresh_from_db()
+    assert version.comment == "" and version.decision == "reject" and CollectedPrompt.objects.count() == 1
+    assert not collection.members.filter(annotator__pseudonym=str(layla), reviews=True).exists()
+
+
+def test_a_bundle_has_the_collection_without_drafts_and_names(cast: Cast, collection: PromptCollection) -> None:
+    first = submitted(collection, POEM)
+    prompt_writing.review_prompt(version=first, reviewer=member(collection, "Layla"), decision="accept")
+    prompt_writing.keep_draft(member=member(collection, "Maarika"), slot=collection.slots.all()[1], text="Mustand")
+    prompt_exports.store_prompts(collection=collection, name="Prompts")
+    loaded(cast.teine, taken_out(cast.kassa))
+    there = PromptCollection.objects.get(project=cast.teine)
+    assert there.prompts.count() == 1 and there.slots.count() == 3 and there.stored.count() == 1
+    version = PromptVersion.objects.get(prompt__collection=there)
+    assert version.text == POEM and version.decision == "accept" and str(version.author) == str(first.author)

@@ -18,9 +18,9 @@ from accounts.models import Project
 from accounts.refusals import Refused
 from annotation.models import Dataset
 from judging import tasks
-from judging.generation import plan_forecasts, plans, storing, writing
+from judging.generation import item_plans, plan_forecasts, plans, storing, writing
 from judging.generation.plans import GeneratorChoice, PlanPhase
-from judging.generation.specs import PRESETS, Spec, from_yaml, preset
+from judging.generation.specs import ANSWERS, PRESETS, Spec, from_yaml, preset
 from judging.management.commands.run_judge import ENDED_BADLY, LOOK, STILL, USAGE, add_waiting, money, named_project
 from judging.models import GenerationPlan, PlanDataset
 
@@ -30,8 +30,9 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("project", help="the project's address, as in /p/ADDRESS/")
-        parser.add_argument("--spec", required=True, help=f"a YAML file, or one of our own: {', '.join(PRESETS)}")
-        parser.add_argument("--languages", required=True, metavar="et,en", help="tags of the languages")
+        parser.add_argument("--spec", help=f"a YAML file, or one of our own: {', '.join(PRESETS)}")
+        parser.add_argument("--prompts", metavar="DATASET", help="have every prompt of this dataset answered")
+        parser.add_argument("--languages", metavar="et,en", help="tags of the languages; without --prompts")
         parser.add_argument("--generators", required=True, metavar="PROVIDER/MODEL,...", help="the models that write")
         parser.add_argument("--families", type=int, metavar="N", help="how many; of translations at most so many items")
         parser.add_argument("--source", metavar="DATASET", help="the name of the dataset that is translated")
@@ -67,24 +68,32 @@ class Command(BaseCommand):
             self._conclude(plan, options)
 
     def _planned(self, options: dict[str, Any]) -> GenerationPlan:
-        project, spec = named_project(options["project"]), _spec(options["spec"])
+        project, prompts = named_project(options["project"]), options["prompts"]
+        if needed := [f"--{name}" for name in ("spec", "languages") if not (prompts or options[name])]:
+            raise Refused(f"Give {' and '.join(needed)}, or --prompts.")
+        spec = _spec(options["spec"]) if options["spec"] else preset(ANSWERS)
         source = _source(project, options["source"]) if options["source"] else None
-        if source is None and options["families"] is None:
+        if not (source or prompts) and options["families"] is None:
             raise Refused("Say how many families: --families N")
         taken = set(GenerationPlan.objects.filter(project=project).values_list("name", flat=True))
         names = (spec.title, *(f"{spec.title} ({number})" for number in range(2, len(taken) + 3)))
+        planned = {
+            "name": options["name"] or next(name for name in names if name not in taken),
+            "spec": spec,
+            "generators": [_choice(text, options["parameters"]) for text in options["generators"].split(",")],
+            "repeats": options["repeats"],
+            "seed": options["seed"],
+            "budget": options["budget"],
+        }
+        if prompts:
+            return item_plans.plan_answers(dataset=_source(project, prompts), **planned)
         return plans.create_plan(
             project=project,
-            name=options["name"] or next(name for name in names if name not in taken),
-            spec=spec,
             languages=[tag.strip() for tag in options["languages"].split(",") if tag.strip()],
             families=options["families"] or plans.MOST_FAMILIES,
             source=source,
             source_language=options["source_language"],
-            generators=[_choice(text, options["parameters"]) for text in options["generators"].split(",")],
-            repeats=options["repeats"],
-            seed=options["seed"],
-            budget=options["budget"],
+            **planned,
         )
 
     def _wait(self, plan: GenerationPlan, *, is_here: bool) -> None:

@@ -1166,6 +1166,161 @@ class PlainMethods(ServerConnection):
         address = self.at("campaigns/{}/standings/{}/{}/reinstate/", campaign, duty, annotator)
         return cast(types.Standing, self.json("POST", address, json=sent))
 
+    @operation("GET", "/projects/{project}/prompt-collections/")
+    def prompt_collections(self) -> Iterator[types.PromptCollection]:
+        """The prompt collections that you see."""
+        return self.pages(self.at("prompt-collections/"))
+
+    @operation("POST", "/projects/{project}/prompt-collections/")
+    def create_prompt_collection(
+        self,
+        name: str,
+        *,
+        guidelines: types.Json | None = None,
+        due_on: str | None = None,
+        slots: Sequence[types.WantedPrompts] | None = None,
+    ) -> types.PromptCollectionDetail:
+        """Make a prompt collection."""
+        sent: dict[str, Any] = {"name": name}
+        sent |= given(guidelines=guidelines, due_on=due_on, slots=slots)
+        return cast(types.PromptCollectionDetail, self.json("POST", self.at("prompt-collections/"), json=sent))
+
+    @operation("GET", "/projects/{project}/prompt-collections/{collection}/")
+    def prompt_collection(self, collection: int) -> types.PromptCollectionDetail:
+        """One collection with its kinds of prompts and their counts."""
+        return cast(types.PromptCollectionDetail, self.json("GET", self.at("prompt-collections/{}/", collection)))
+
+    @operation("PUT", "/projects/{project}/prompt-collections/{collection}/")
+    def change_prompt_collection(
+        self,
+        collection: int,
+        name: str,
+        *,
+        guidelines: types.Json | None = None,
+        due_on: str | None = None,
+        slots: Sequence[types.WantedPrompts] | None = None,
+    ) -> types.PromptCollectionDetail:
+        """Change name, guidelines and deadline."""
+        sent: dict[str, Any] = {"name": name}
+        sent |= given(guidelines=guidelines, due_on=due_on, slots=slots)
+        address = self.at("prompt-collections/{}/", collection)
+        return cast(types.PromptCollectionDetail, self.json("PUT", address, json=sent))
+
+    @operation("GET", "/projects/{project}/prompt-collections/{collection}/progress/")
+    def prompt_progress(self, collection: int) -> types.CollectionProgress:
+        """Totals and people's counts of a collection."""
+        return cast(types.CollectionProgress, self.json("GET", self.at("prompt-collections/{}/progress/", collection)))
+
+    @operation("PUT", "/projects/{project}/prompt-collections/{collection}/slots/")
+    def set_prompt_slots(self, collection: int, slots: Sequence[types.WantedPrompts]) -> types.PromptCollectionDetail:
+        """Add kinds of prompts, or change how many are wanted."""
+        sent: dict[str, Any] = {"slots": slots}
+        address = self.at("prompt-collections/{}/slots/", collection)
+        return cast(types.PromptCollectionDetail, self.json("PUT", address, json=sent))
+
+    @operation("PUT", "/projects/{project}/prompt-collections/{collection}/people/")
+    def set_prompt_member(
+        self,
+        collection: int,
+        email: str,
+        *,
+        writes: bool | None = None,
+        reviews: bool | None = None,
+    ) -> types.CollectionMember:
+        """Let a member of the project write, review, or both."""
+        sent: dict[str, Any] = {"email": email}
+        sent |= given(writes=writes, reviews=reviews)
+        address = self.at("prompt-collections/{}/people/", collection)
+        return cast(types.CollectionMember, self.json("PUT", address, json=sent))
+
+    @operation("POST", "/projects/{project}/prompt-collections/{collection}/state/")
+    def set_prompt_collection_state(
+        self,
+        collection: int,
+        state: types.PromptCollectionState,
+    ) -> types.PromptCollectionDetail:
+        """Close a collection, or open it again."""
+        sent: dict[str, Any] = {"state": state}
+        address = self.at("prompt-collections/{}/state/", collection)
+        return cast(types.PromptCollectionDetail, self.json("POST", address, json=sent))
+
+    @operation("POST", "/projects/{project}/prompt-collections/{collection}/store/")
+    def store_prompts(self, collection: int, name: str) -> types.StorePrompts:
+        """Store the accepted prompts as a dataset."""
+        sent: dict[str, Any] = {"name": name}
+        address = self.at("prompt-collections/{}/store/", collection)
+        return cast(types.StorePrompts, self.json("POST", address, json=sent))
+
+    @operation("GET", "/projects/{project}/prompt-collections/{collection}/prompts/")
+    def collected_prompts(self, collection: int) -> Iterator[types.CollectedPrompt]:
+        """Submitted prompts with their versions and reviews."""
+        return self.pages(self.at("prompt-collections/{}/prompts/", collection))
+
+    @operation("POST", "/projects/{project}/prompt-collections/{collection}/prompts/")
+    def submit_prompt(
+        self,
+        collection: int,
+        text: str,
+        *,
+        slot: int | None = None,
+        prompt: int | None = None,
+        key: str | None = None,
+    ) -> types.CollectedPrompt:
+        """Submit a prompt, or the next version of one that was sent back."""
+        sent: dict[str, Any] = {"text": text}
+        sent |= given(slot=slot, prompt=prompt, key=key)
+        address = self.at("prompt-collections/{}/prompts/", collection)
+        return cast(types.CollectedPrompt, self.json("POST", address, json=sent))
+
+    @operation("POST", "/projects/{project}/prompt-collections/{collection}/check/")
+    def check_prompt(
+        self,
+        collection: int,
+        text: str,
+        *,
+        slot: int | None = None,
+        prompt: int | None = None,
+        key: str | None = None,
+    ) -> types.PromptNotices:
+        """Similar prompts, and whether the language looks right; nothing is stored."""
+        sent: dict[str, Any] = {"text": text}
+        sent |= given(slot=slot, prompt=prompt, key=key)
+        address = self.at("prompt-collections/{}/check/", collection)
+        return cast(types.PromptNotices, self.json("POST", address, json=sent))
+
+    @operation("POST", "/projects/{project}/prompt-collections/{collection}/prompts/{prompt}/review/")
+    def review_prompt(
+        self,
+        collection: int,
+        prompt: int,
+        version: int,
+        decision: types.PromptReviewDecisionEnum,
+        *,
+        comment: str | None = None,
+    ) -> types.CollectedPrompt:
+        """Accept a prompt, send it back, or reject it."""
+        sent: dict[str, Any] = {"version": version, "decision": decision}
+        sent |= given(comment=comment)
+        address = self.at("prompt-collections/{}/prompts/{}/review/", collection, prompt)
+        return cast(types.CollectedPrompt, self.json("POST", address, json=sent))
+
+    @operation("POST", "/projects/{project}/datasets/{dataset}/answers/")
+    def plan_answers(
+        self,
+        dataset: int,
+        name: str,
+        generators: Sequence[types.PlanGenerator],
+        *,
+        repeats: int | None = None,
+        seed: int | None = None,
+        budget: types.Decimal | None = None,
+        spec: types.Json | None = None,
+    ) -> types.GenerationPlanDetail:
+        """Plan an answer of each model to each prompt of a dataset; nothing is sent yet."""
+        sent: dict[str, Any] = {"name": name, "generators": generators}
+        sent |= given(repeats=repeats, seed=seed, budget=budget, spec=spec)
+        return cast(types.GenerationPlanDetail, self.json("POST", self.at("datasets/{}/answers/", dataset), json=sent))
+
     @operation("GET", "/projects/{project}/taxonomies/")
     def taxonomies(self) -> Iterator[types.Taxonomy]:
         """Every version of the project's taxonomies."""

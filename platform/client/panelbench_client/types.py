@@ -28,6 +28,7 @@ CauseEnum: TypeAlias = Literal[
     "other",
 ]
 CertaintyEnum: TypeAlias = Literal["none", "optional", "required"]
+CollectedPromptState: TypeAlias = Literal["draft", "in_review", "returned", "accepted", "rejected"]
 ConditionStateEnum: TypeAlias = Literal["holds", "fails", "not_certain", "not_run"]
 CurationFacet: TypeAlias = Literal["issue", "score", "generator", "length"]
 CurationMethod: TypeAlias = Literal["balanced", "random"]
@@ -113,7 +114,10 @@ OutcomeEnum: TypeAlias = Literal[
     "reused",
 ]
 PresetEnum: TypeAlias = Literal["experts", "skilled", "crowd"]
+PromptCollectionState: TypeAlias = Literal["open", "closed"]
 PromptOrder: TypeAlias = Literal["rubric", "reversed"]
+PromptReviewDecisionEnum: TypeAlias = Literal["accept", "send_back", "reject"]
+PromptVersionDecisionEnum: TypeAlias = Literal["accept", "send_back", "reject"]
 PurposeEnum: TypeAlias = Literal["training", "exam", "control"]
 QueuedItemStateEnum: TypeAlias = Literal["open", "stale", "decided"]
 RatedEnum: TypeAlias = Literal["turn", "dialogue"]
@@ -255,6 +259,17 @@ class Answer(TypedDict):
     status: NotRequired[AnswerStatusEnum]
     rationale: NotRequired[str]
     evidence: NotRequired[list[Span]]
+
+
+class AnswersPlan(TypedDict):
+    """Which models answer, how often and for how much. `spec`: without one, our own for answers to prompts."""
+
+    name: str
+    generators: list[PlanGenerator]
+    repeats: NotRequired[int]
+    seed: NotRequired[int]
+    budget: NotRequired[Decimal | None]
+    spec: NotRequired[Json]
 
 
 class Arrived(TypedDict):
@@ -462,6 +477,43 @@ class ClosingResults(TypedDict):
 
 class ClosingSwitch(TypedDict):
     asked: bool
+
+
+class CollectedPrompt(TypedDict):
+    """A prompt with its versions, oldest first. `author`: the pseudonym; empty for whoever may review it."""
+
+    id: int
+    slot: int
+    task: str
+    style: str
+    difficulty: str
+    language: str
+    state: NotRequired[CollectedPromptState]
+    author: str
+    versions: list[PromptVersion]
+
+
+class CollectionMember(TypedDict):
+    annotator: str
+    writes: NotRequired[bool]
+    reviews: NotRequired[bool]
+
+
+class CollectionProgress(TypedDict):
+    """How far a collection is."""
+
+    wanted: int
+    accepted: int
+    in_review: int
+    returned: int
+    left: int
+    late_reviews: int
+    is_overdue: bool
+    people: list[MemberProgress]
+
+
+class CollectionState(TypedDict):
+    state: PromptCollectionState
 
 
 class Column(TypedDict):
@@ -1338,6 +1390,19 @@ class MeetingDecision(TypedDict):
     recorded_at: Moment
 
 
+class MemberProgress(TypedDict):
+    """A person by pseudonym, and what they have written and reviewed."""
+
+    annotator: str
+    writes: bool
+    reviews: bool
+    written: int
+    accepted: int
+    waiting: int
+    rejected: int
+    reviewed: int
+
+
 class Membership(TypedDict):
     user: int
     name: str
@@ -1617,6 +1682,52 @@ class Prompt(TypedDict):
     messages: list[Message]
     schema: dict[str, Json]
     tokens: int
+
+
+class PromptCollection(TypedDict):
+    """A collection of prompts. `guidelines`: Markdown by language."""
+
+    id: int
+    name: str
+    guidelines: NotRequired[Json]
+    due_on: NotRequired[str | None]
+    state: PromptCollectionState
+    created_at: Moment
+
+
+class PromptCollectionDetail(TypedDict):
+    """A collection with its kinds of prompts; `people`, `late_reviews` and `is_overdue` for leads and researchers."""
+
+    id: int
+    name: str
+    guidelines: NotRequired[Json]
+    due_on: NotRequired[str | None]
+    state: PromptCollectionState
+    created_at: Moment
+    progress: Json
+
+
+class PromptNotices(TypedDict):
+    """What is shown of a text before it is submitted. `language`: the check that found something, or empty."""
+
+    similar: list[SimilarPrompt]
+    language: str
+    is_striking: bool
+
+
+class PromptReview(TypedDict):
+    version: int
+    decision: PromptReviewDecisionEnum
+    comment: NotRequired[str]
+
+
+class PromptVersion(TypedDict):
+    number: int
+    text: str
+    submitted_at: Moment
+    decision: NotRequired[PromptVersionDecisionEnum | BlankEnum]
+    comment: NotRequired[str]
+    reviewed_at: NotRequired[Moment | None]
 
 
 class Proposal(TypedDict):
@@ -2022,6 +2133,16 @@ class ShareAddress(TypedDict):
     address: str
 
 
+class SimilarPrompt(TypedDict):
+    share: int
+    text: str
+    prompt: int | None
+
+
+class Slots(TypedDict):
+    slots: list[WantedPrompts]
+
+
 class Snapshot(TypedDict):
     """Estimates with what they were computed from. `inputs_digest` is the SHA-256 of the CSV of the ratings table."""
 
@@ -2123,6 +2244,10 @@ class StorePlan(TypedDict):
     name: str
     only: NotRequired[OnlyEnum]
     with_natives: NotRequired[bool]
+
+
+class StorePrompts(TypedDict):
+    dataset: int
 
 
 class StoredPlan(TypedDict):
@@ -2419,6 +2544,14 @@ class VersionSearch(TypedDict):
     reason: str
 
 
+class WantedPrompts(TypedDict):
+    task: str
+    style: NotRequired[str]
+    difficulty: NotRequired[str]
+    language: str
+    wanted: int
+
+
 class Webhook(TypedDict):
     """`off` is the reason why nothing is sent; empty while the webhook is on."""
 
@@ -2460,6 +2593,15 @@ class WorkflowStep(TypedDict):
     threshold: str
     action: str
     figures: list[StepFigure]
+
+
+class WrittenPrompt(TypedDict):
+    """A text for a slot, or the next version of a `prompt` that was sent back. `key`: the same again stores nothing."""
+
+    slot: NotRequired[int]
+    prompt: NotRequired[int]
+    text: str
+    key: NotRequired[str]
 
 
 class WrittenText(TypedDict):
