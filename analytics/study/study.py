@@ -175,7 +175,7 @@ class CampaignStudy:
 
     @cached_property
     def _contradictions(self) -> list[Contradiction]:
-        """The pairs of raters whose whole interval of kappa lies below 0; asked for only where agreement is in doubt."""
+        """The pairs of raters whose whole interval of kappa lies below 0; asked for where agreement is in doubt."""
         rows = (self._rows(RATERS) or []) if self._has_doubtful_agreement else []
         low = [row for row in rows if row.get("raters") and row.get("high") is not None and row["high"] < 0]
         return [
