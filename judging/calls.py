@@ -23,7 +23,7 @@ from annotation import bulk
 from judging import judges, known_replies, runs, spending
 from judging.asking import client, leases
 from judging.asking.leases import LeasedRows, RequestOutcome, TakenRequests, affordable
-from judging.models import Attempt, Call, JudgeRun, Verdict
+from judging.models import Attempt, Call, GenerationAttempt, JudgeRun, Verdict
 from judging.probabilities import weighed
 from judging.prompts import PromptVariant
 from judging.replies import NoScore, Reading, Status, parse
@@ -99,7 +99,7 @@ def _reuse_replies(
 
 
 def _reused_outcome(
-    call_request: CallRequest, source: Attempt, number: int, variant: PromptVariant, now: datetime
+    call_request: CallRequest, source: Attempt | GenerationAttempt, number: int, variant: PromptVariant, now: datetime
 ) -> CallOutcome:
     """The outcome of a call that reuses a known reply: nothing is sent, so it costs and reserves nothing."""
     answer = client.stored_answer(source.reply, source.answer)
@@ -112,7 +112,7 @@ def _reused_outcome(
         served_model=source.served_model,
         cost=_nothing(call_request),
         reply_key=source.reply_key,
-        reused_from=source,
+        reused_from=source if isinstance(source, Attempt) else None,
         at=now,
     )
     readings = _readings(call_request, answer, variant)

@@ -1,4 +1,5 @@
-"""Known replies: replies to earlier runs, and to other judges that send the same requests.
+"""Known replies: replies to earlier runs, to other judges that send the same requests, and to the judges of user turns
+in simulations.
 
 Two variants of a prompt can give the same text for a rubric ("anchors" and "reasons" if no point has a reason): they
 are two judges with the same requests. A request is paid once in a project, even if two runs of a design need it at the
@@ -19,7 +20,7 @@ from django.utils.translation import gettext as _
 
 from annotation.models import Item, RubricVersion
 from judging import judges
-from judging.models import Attempt, Call, DesignCell, Judge, JudgeDesign, JudgeRun
+from judging.models import Attempt, Call, DesignCell, GenerationAttempt, Judge, JudgeDesign, JudgeRun
 from judging.prompts import CriterionBrief, response_schema, system_message, user_message
 from judging.requests import REFERENCE, CallRequest, ShownExamples, criterion_brief, in_shown_order, item_text
 
@@ -36,6 +37,8 @@ def may_be_known(run: JudgeRun) -> bool:
     if run.pays_again:
         return False
     alike = [judge.pk for judge in _alike(run.judge)]
+    if _verdicts_in_simulations(run).filter(realisation__plan__utterance_judge__in=alike).exists():
+        return True
     in_design = DesignCell.objects.filter(design=run.design_id, judge__in=alike).exclude(judge=run.judge_id)
     if run.design_id and in_design.exists():
         return True
@@ -54,14 +57,22 @@ def untried(call_requests: Sequence[CallRequest]) -> list[CallRequest]:
     return [call_request for call_request in call_requests if call_request.call.pk not in answered]
 
 
-def replies_to(run: JudgeRun, call_requests: Sequence[CallRequest]) -> dict[int, Attempt]:
+def _verdicts_in_simulations(run: JudgeRun) -> QuerySet[GenerationAttempt]:
+    """The replies of judges of user turns in the simulations of the project."""
+    replied = GenerationAttempt.objects.filter(outcome=GenerationAttempt.Outcome.REPLIED).exclude(reply_key="")
+    return replied.filter(realisation__plan__project=run.project_id).exclude(reply={})
+
+
+def replies_to(run: JudgeRun, call_requests: Sequence[CallRequest]) -> dict[int, Attempt | GenerationAttempt]:
     """By call, a reply to its request in the project; a reply about the same item is preferred to one about another
-    item with equal text."""
+    item with equal text, and that to one in a simulation."""
     keys = {call_request.reply_key for call_request in call_requests}
     replied = Attempt.objects.filter(reply_key__in=keys, outcome=Attempt.Outcome.REPLIED).exclude(reply={})
     known = replied.filter(call__state=Call.State.SETTLED, call__run__project=run.project_id)
     known = known.select_related("call").defer("request").order_by("pk")
-    any_item = {source.reply_key: source for source in known}
+    in_simulations = _verdicts_in_simulations(run).filter(reply_key__in=keys).defer("request").order_by("pk")
+    any_item: dict[str, Attempt | GenerationAttempt] = {source.reply_key: source for source in in_simulations}
+    any_item |= {source.reply_key: source for source in known}
     own = {(source.reply_key, source.call.item_id): source for source in known}
     return {
         call_request.call.pk: own.get((key, call_request.call.item_id), any_item[key])

@@ -55,6 +55,7 @@ ROLE_CONFUSION: Final = frozenset({"inverted_role", "two_speakers", "fourth_wall
 
 LOOKED_AT: Final = 5_000
 """Characters of a turn that are looked at; only its length is taken from more."""
+LONGEST_LOOKED_AT: Final = 120_000  # characters of a reply; a longer one is too long by any rule
 _COPY: Final = 28  # characters of a sentence of the scene, or of what was told, that make a copy
 _REPEAT: Final = 25  # shown width of a turn from which on the same again is a repeat
 _ALIKE: Final = 95.0  # per cent, of two turns of at least `_LONG` characters
@@ -82,6 +83,8 @@ def guard_utterance(
     refused tries, which must not stand in the turn. Never raises on any text."""
     if broken := _no_reply(utterance, finish_reason):
         return [broken]
+    if len(utterance) > LONGEST_LOOKED_AT:
+        return [WritingProblem("long_turn", {"turn": len(turns) + 1, "longest": spec.simulation.longest_utterance})]
     text, number = without_stop(spec, utterance), len(turns) + 1
     problems = [*_unusable(text, spec.simulation.longest_utterance, number)]
     text = text[:LOOKED_AT]
@@ -104,6 +107,8 @@ def guard_answer(
     """Every reason why a chatbot's answer is discarded, or ends the conversation (`SETS_ASIDE`). Never raises."""
     if broken := _no_reply(answer, finish_reason, may_refuse=True):
         return [broken]
+    if len(answer) > LONGEST_LOOKED_AT:
+        return [WritingProblem("long_turn", {"turn": len(turns) + 1, "longest": spec.rules.longest})]
     text, number = answer.strip(), len(turns) + 1
     problems = [*_unusable(text, spec.rules.longest, number)]
     text = text[:LOOKED_AT]

@@ -506,7 +506,8 @@ class Attempt(PaidAttempt):
     """One request about a call.
 
     `reply_key` is a digest of everything that was sent, and the repeat: requests with the same key get the same reply.
-    An attempt that was `reused_from` another attempt was not sent: it has the reply of the other, and cost nothing.
+    An attempt that was `reused_from` another attempt was not sent: it has the reply of the other, and cost nothing. A
+    reused reply to the judge of user turns in a simulation has no such attempt: its key finds it there.
     """
 
     call = models.ForeignKey(Call, on_delete=models.PROTECT, related_name="attempts")
