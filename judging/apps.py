@@ -24,6 +24,7 @@ class JudgingConfig(AppConfig):
         budgets.register("texts", _paid_texts)
         sharing.register_rows("calls", _call_rows)
         sharing.register_rows("texts", _text_rows)
+        sharing.register_rows("conversations", _conversation_rows)
 
 
 def _job_kinds() -> dict[str, Any]:

@@ -287,7 +287,8 @@ def _asking_parameters(row: Row, incoming: Incoming) -> None:
     """Refuse parameters that no model can be asked with, or by which no limit of a reply is known."""
     try:
         judges.checked_parameters(row["parameters"])
-        plans.refuse_unlimited(row["parameters"])
+        if row["role"] != PlanGenerator.Role.UTTERANCE_JUDGE:  # it has those of the judge
+            plans.refuse_unlimited(row["parameters"])
     except Refused as refused:
         raise ValueError(f"parameters of a generator ({refused.sentence})") from None
 

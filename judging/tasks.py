@@ -16,7 +16,7 @@ from annotation.tasks import LONGEST, check_later, undo_here_or_later
 from judging import batches, judges, providers, work_sessions
 from judging.asking import leases, sessions
 from judging.calls import CALLS
-from judging.generation import storing, writing
+from judging.generation import conversing, storing, writing
 from judging.imports import studies, verdicts
 from judging.models import GenerationPlan, JudgeRun
 from judging.versions import proposals
@@ -62,6 +62,13 @@ def store_texts_here_or_later(plan: GenerationPlan, actor: User, **asked: Any) -
     else:
         jobs.enqueue(plan)
     return dataset
+
+
+@shared_task(soft_time_limit=SOFT_LIMIT, time_limit=HARD_LIMIT)
+def simulate(plan_pk: int) -> None:
+    """One work session on the conversations of a plan, and the next one queued behind it when steps are due."""
+    if conversing.work_on_conversations(plan_pk):
+        jobs.enqueue_task(simulate.name, plan_pk)
 
 
 @shared_task(soft_time_limit=SOFT_LIMIT, time_limit=HARD_LIMIT)
@@ -151,11 +158,14 @@ def step_batch(batch_pk: int) -> None:
 
 @shared_task
 def sweep_runs() -> None:
-    """Release what dead workers hold, and enqueue the runs and generators of plans that have work due and no worker."""
+    """Release what dead workers hold, and enqueue the runs, generators of plans and simulations that have work due and
+    no worker."""
     for run_pk in CALLS.sweep():
         enqueue_run(run_pk, expires=LULL)
     for generator_pk in writing.TEXTS.sweep():
         enqueue_generator(generator_pk, expires=LULL)
+    for plan_pk in conversing.CONVERSATIONS.sweep():
+        enqueue_simulation(plan_pk, expires=LULL)
 
 
 def sweep_at_start(consumer: Any) -> None:
@@ -187,9 +197,18 @@ def enqueue_run(run_pk: int, *, expires: float | None = None) -> None:
 
 
 def enqueue_plan(plan: GenerationPlan) -> None:
-    """Enqueue every generator of a plan."""
+    """Enqueue every generator of a plan, or a simulation as a whole."""
+    if plan.is_simulation:
+        enqueue_simulation(plan.pk)
+        return
     for generator in plan.generators.all():
         enqueue_generator(generator.pk)
+
+
+def enqueue_simulation(plan_pk: int, *, expires: float | None = None) -> None:
+    """Enqueue a simulation for as many workers as may share it; without a broker it waits for the sweep."""
+    for _worker in range(leases.MOST_HOLDERS):
+        jobs.enqueue_task(simulate.name, plan_pk, expires=expires)
 
 
 def enqueue_generator(generator_pk: int, *, expires: float | None = None) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import zip_longest
+from typing import Any
 
-from django.db.models import Avg, Count, Q
+from django.db.models import Avg, Count, F, Q, Sum
 
 from judging.asking import endpoints, prices
 from judging.asking.paid_requests import paid_request
@@ -16,6 +18,8 @@ from judging.generation.messages import turn_counts
 from judging.generation.sources import source_of
 from judging.generation.specs import Spec, parse_spec
 from judging.generation.translations import SourceText, text_messages, text_schema
+from judging.generation.user_agent import answer_messages, utterance_messages
+from judging.generation.utterance_judge import UtteranceJudge
 from judging.models import GenerationAttempt, GenerationPlan, PlanGenerator, Realisation
 
 SAMPLED = 12
@@ -25,6 +29,15 @@ TOKENS_PER_MESSAGE, TOKENS_PER_FIELD = 60, 300
 CHARACTERS_PER_TOKEN, TRANSLATED = 4, 1.5
 ENOUGH = 3
 """Replies of a generator from which its own lengths are used."""
+TRIES_OF_A_TURN = 1.5
+"""About how often a user turn is written until it is accepted, where nothing is known of it yet."""
+BYTES_PER_TOKEN = 4
+Role, Step = PlanGenerator.Role, Realisation.Step
+STEPS_OF: dict[str, tuple[str, ...]] = {
+    Role.GENERATOR: (Step.ANSWER,),
+    Role.USER_MODEL: (Step.OPENING, Step.UTTERANCE),
+    Role.UTTERANCE_JUDGE: (Step.VERDICT,),
+}
 
 
 DrawnSource = tuple[Mapping[str, str | int], SourceText | None]
@@ -103,14 +116,38 @@ def forecast_generation(
     repeats: int = 1,
     seed: int = 0,
     sources: Sequence[SourceText] = (),
+    judge: UtteranceJudge | None = None,
 ) -> GenerationForecast:
-    """The forecast of a plan that need not be stored; its ``generators`` may be unsaved (`plans.plan_generator`).
+    """The forecast of a plan that need not be stored; its ``generators`` may be unsaved (`plans.plan_generator`,
+    `plans.judge_row`).
 
-    ``sources``: some of the items that are to be translated.
+    ``sources``: some of the items that are to be translated. The ``generators`` of a simulation have all roles, and its
+    utterance ``judge`` writes the requests of one.
     """
     texts = families * len(languages) * repeats
     numbers = range(1, min(families, SAMPLED, len(sources) or SAMPLED) + 1)
-    drawn = list(zip_longest(draw_families(spec, seed=seed, numbers=numbers), sources[: len(numbers)]))
+    parameters = draw_families(spec, seed=seed, numbers=numbers)
+    if spec.conversation is not None:
+        counts = Counter(one.role for one in generators)
+        conversations = {
+            Role.GENERATOR: texts * counts[Role.USER_MODEL],
+            Role.USER_MODEL: texts * counts[Role.GENERATOR],
+            Role.UTTERANCE_JUDGE: texts * counts[Role.GENERATOR] * counts[Role.USER_MODEL],
+        }
+        sample = _Sample(spec, languages[0], parameters[0], judge)
+        return GenerationForecast(
+            generators=[
+                _forecast_role(
+                    sample,
+                    one,
+                    texts=conversations[Role.GENERATOR] if one.role == Role.GENERATOR else 0,
+                    turns=conversations[Role(one.role)] * spec.conversation.user_turns,
+                    replies=None,
+                )
+                for one in generators
+            ]
+        )
+    drawn = list(zip_longest(parameters, sources[: len(numbers)]))
     return GenerationForecast(
         generators=[_forecast(spec, languages, generator, texts, drawn, None) for generator in generators]
     )
@@ -125,6 +162,8 @@ def forecast_plan(plan: GenerationPlan) -> GenerationForecast:
     sampled = plan.families.select_related("source")[:SAMPLED]
     drawn = [(family.parameters, source_of(family)) for family in sampled]
     generators = list(plan.generators.all())
+    if spec.conversation is not None:
+        return _forecast_simulation(plan, spec, generators, drawn[0][0])
     return GenerationForecast(
         generators=[
             _forecast(spec, plan.languages, generator, texts.get(generator.pk, 0), drawn, replies.get(generator.pk))
@@ -206,3 +245,117 @@ def _likely_tokens(spec: Spec, parameters: Mapping[str, str | int], source: Sour
     if spec.kind == "dialogue":
         return TOKENS_PER_MESSAGE * sum(turn_counts(spec, parameters)) / 2
     return TOKENS_PER_FIELD * len(spec.asked_fields)
+
+
+# --- simulations ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Sample:
+    """What the requests of a simulation are written from, to know their lengths."""
+
+    spec: Spec
+    language: str
+    drawn: Mapping[str, str | int]
+    judge: UtteranceJudge | None
+
+    def request(self, generator: PlanGenerator, *, turn: int, longest: bool) -> Any:
+        """The request for a step of the user turn of this number; turns are as long as they usually are, or as they may
+        be."""
+        spec, rules = self.spec, self.spec.simulation
+        usual = TOKENS_PER_MESSAGE * BYTES_PER_TOKEN
+        told = "x" * (BYTES_PER_TOKEN * rules.longest_utterance if longest else usual)
+        answer = "x" * (BYTES_PER_TOKEN * spec.rules.longest if longest else usual)
+        pair = [{"speaker": spec.user_role, "text": told}, {"speaker": spec.chatbot_role, "text": answer}]
+        turns, schema = pair * turn, None
+        parameters: Mapping[str, Any] = {**rules.sampling.get(STEPS_OF[generator.role][-1], {}), **generator.parameters}
+        if generator.role == Role.GENERATOR:
+            messages = answer_messages(spec, language=self.language, turns=[*turns, pair[0]])
+        elif generator.role == Role.UTTERANCE_JUDGE and self.judge is not None:
+            messages = self.judge.messages(spec, self.drawn, language=self.language, turns=turns, utterance=told)
+            schema, parameters = self.judge.schema, self.judge.parameters
+        else:
+            messages = utterance_messages(spec, self.drawn, language=self.language, turns=turns)
+        return paid_request(
+            provider=generator.provider,
+            model=generator.model,
+            messages=messages,
+            schema=schema,
+            parameters=parameters,
+            price=prices.price(generator, run=generator),
+            prices=prices.price_list(generator.provider, run=generator),
+            api=endpoints.api_of(generator.provider),
+        )
+
+
+def _forecast_simulation(
+    plan: GenerationPlan, spec: Spec, generators: Sequence[PlanGenerator], drawn: Mapping[str, str | int]
+) -> GenerationForecast:
+    """The forecast of what is left of a simulation: the turns that its conversations may still have."""
+    judge = None
+    if plan.utterance_judge is not None and plan.utterance_rubric is not None:
+        judge = UtteranceJudge(plan.utterance_judge, plan.utterance_rubric)
+    sample = _Sample(spec, plan.languages[0], drawn, judge)
+    left = plan.realisations.filter(state__in=[Realisation.State.WAITING, Realisation.State.LEASED]).order_by()
+    turns_left = Sum(spec.simulation.user_turns - F("turn"))
+    counted = left.values_list("generator").annotate(texts=Count("pk"), turns=turns_left)
+    by_writer = {pk: (texts, turns) for pk, texts, turns in counted}
+    by_user = dict(left.values_list("simulator").annotate(turns=turns_left))
+    accepted = _accepted_turns(plan)
+    parts, measured = [], []
+    for one in generators:
+        texts, turns = by_writer.get(one.pk, (0, 0))
+        if one.role != Role.GENERATOR:
+            texts, turns = 0, by_user.get(one.pk, 0) if one.role == Role.USER_MODEL else sum(by_user.values())
+        replies = _replies_of_role(plan, one, accepted)
+        measured.append(replies is not None)
+        parts.append(_forecast_role(sample, one, texts=texts, turns=turns, replies=replies))
+    return GenerationForecast(generators=parts, is_measured=all(measured))
+
+
+def _accepted_turns(plan: GenerationPlan) -> int:
+    """How many user turns were accepted: by the utterance judge, where there is one."""
+    steps = (Step.VERDICT,) if plan.utterance_judge_id else STEPS_OF[Role.USER_MODEL]
+    replied = GenerationAttempt.objects.filter(realisation__plan=plan, outcome=GenerationAttempt.Outcome.REPLIED)
+    return replied.filter(step__in=steps, problems=[]).count()
+
+
+def _replies_of_role(plan: GenerationPlan, generator: PlanGenerator, accepted: int) -> _Replies | None:
+    """What the replies of a model were like in its role; its requests are those for a turn. None if there are few."""
+    about = {"provider": generator.provider, "model": generator.model, "step__in": STEPS_OF[generator.role]}
+    replied = GenerationAttempt.objects.filter(
+        realisation__plan=plan, outcome=GenerationAttempt.Outcome.REPLIED, tokens_out__isnull=False, **about
+    )
+    found = replied.aggregate(into=Avg("tokens_in"), out=Avg("tokens_out"), requests=Count("pk"))
+    used = accepted if generator.role != Role.GENERATOR else replied.filter(problems=[]).count()
+    if found["requests"] < ENOUGH or used < ENOUGH:
+        return None
+    alike = 1.0
+    if generator.role == Role.USER_MODEL:  # each writes its share of the accepted turns
+        every = GenerationAttempt.objects.filter(realisation__plan=plan, outcome=GenerationAttempt.Outcome.REPLIED)
+        alike = every.filter(step__in=STEPS_OF[Role.USER_MODEL]).count() / found["requests"]
+    return _Replies(found["requests"] * alike / used, found["into"] or 0.0, found["out"] or 0.0)
+
+
+def _forecast_role(
+    sample: _Sample, generator: PlanGenerator, *, texts: int, turns: int, replies: _Replies | None
+) -> GeneratorForecast:
+    """The requests of one model of a simulation for so many user turns."""
+    rules, is_answer = sample.spec.simulation, generator.role == Role.GENERATOR
+    if replies is None:
+        into = sample.request(generator, turn=rules.user_turns // 2, longest=False).tokens
+        replies = _Replies(1.0 if is_answer else TRIES_OF_A_TURN, into, TOKENS_PER_MESSAGE)
+    asked = round(turns * replies.requests_per_text)
+    tokens_in, tokens_out = round(asked * replies.tokens_in), round(asked * replies.tokens_out)
+    price = prices.price(generator, run=generator)
+    worst = sample.request(generator, turn=rules.user_turns - 1, longest=True).worst_case
+    most_tries = 1 + sample.spec.retries if is_answer else max(rules.first_tries, rules.later_tries)
+    return GeneratorForecast(
+        name=generator.name,
+        texts=texts,
+        requests=asked,
+        tokens_in=tokens_in,
+        tokens_out=tokens_out,
+        cost=None if price is None else prices.cost_at(price, tokens_in, tokens_out),
+        worst=None if worst is None else worst * turns * most_tries,
+    )

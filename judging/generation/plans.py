@@ -1,7 +1,8 @@
 """Generation plans: what is to be written is planned as rows, their state changes by compare-and-set, and progress is
 read from them.
 
-The unit is a family: one draw of the parameters, written in every language by every generator. A plan begins with its
+The unit is a family: one draw of the parameters, written in every language by every generator; in a simulation, with
+every user model. A plan begins with its
 first families (`EXAMPLES`), so that people see examples before the whole is paid for. No counter is stored, and a query
 finds whether a plan has finished.
 """
@@ -26,7 +27,7 @@ from accounts.languages import canonical_language
 from accounts.models import Event, Project, User
 from accounts.refusals import Refused
 from annotation import bulk
-from annotation.models import Dataset, Item
+from annotation.models import Dataset, Item, RubricVersion
 from annotation.selections import new_seed
 from judging import judges
 from judging.asking import allowances, endpoints, prices
@@ -34,7 +35,8 @@ from judging.asking.refused_parts import TOKEN_LIMITS
 from judging.generation.drawing import draw_families
 from judging.generation.sources import chosen_source_language, draw_sources
 from judging.generation.specs import Spec, in_language
-from judging.models import GenerationAttempt, GenerationFamily, GenerationPlan, PlanGenerator, Realisation
+from judging.generation.utterance_judge import UtteranceJudge
+from judging.models import GenerationAttempt, GenerationFamily, GenerationPlan, Judge, PlanGenerator, Realisation
 
 EXAMPLES = 3
 """How many families are written first."""
@@ -88,12 +90,16 @@ def create_plan(
     source_language: str = "",
     answers_to: Dataset | None = None,
     prompts: Sequence[ItemFamily] = (),
+    user_models: Sequence[GeneratorChoice] = (),
+    utterance_judge: Judge | None = None,
+    utterance_rubric: RubricVersion | None = None,
     actor: User | None = None,
 ) -> GenerationPlan:
     """Plan every text: nothing is sent. Refused, with the field, if the plan could not be started.
 
     For translations ``source`` is the dataset, and ``families`` the most items of it: a sample if it has more. For
-    answers to the ``prompts`` of a dataset see `item_plans.plan_answers`.
+    answers to the ``prompts`` of a dataset see `item_plans.plan_answers`. Conversations need ``user_models``, which
+    talk with every generator; a judge of every user turn comes with its rubric.
     """
     access.refuse_archived(project)
     name = name.strip()
@@ -103,9 +109,16 @@ def create_plan(
     families = len(items) or families
     if bool(spec.sources) != bool(prompts):
         raise _plan_refusal("spec", _("This spec needs the prompts of a dataset. Begin on the page of the dataset."))
-    chosen = [plan_generator(project, position, choice) for position, choice in enumerate(generators)]
-    _refuse_size(name, tags[:1] if prompts else tags, families, chosen, repeats)
-    for generator in chosen:
+    _refuse_roles(project, spec, user_models, utterance_judge, utterance_rubric)
+    chosen = [plan_generator(project, position, choice, spec=spec) for position, choice in enumerate(generators)]
+    simulators = [
+        plan_generator(project, position, choice, spec=spec, role=PlanGenerator.Role.USER_MODEL)
+        for position, choice in enumerate(user_models, len(chosen))
+    ]
+    judging = [judge_row(utterance_judge, len(chosen) + len(simulators))] if utterance_judge else []
+    asked = [*chosen, *simulators, *judging]
+    _refuse_size(name, tags[:1] if prompts else tags, families, chosen, simulators, repeats)
+    for generator in asked:
         refuse_plan_cap(project, generator, budget)
     _refuse_missing_texts(spec, tags)
     drawn = draw_families(spec, seed=seed, numbers=range(1, families + 1))  # before the transaction: it may take long
@@ -124,12 +137,14 @@ def create_plan(
                 repeats=repeats,
                 seed=seed,
                 budget=budget,
+                utterance_judge=utterance_judge,
+                utterance_rubric=utterance_rubric,
                 created_by=actor,
             )
-            for generator in chosen:
+            for generator in asked:
                 generator.plan = plan
-            PlanGenerator.objects.bulk_create(chosen)
-            _plan_rows(plan, _families(plan, drawn, items, prompts), chosen)
+            PlanGenerator.objects.bulk_create(asked)
+            _plan_rows(plan, _families(plan, drawn, items, prompts), chosen, simulators)
             audit.record(actor=actor, project=project, verb="create generation plan", subject=plan)
     except IntegrityError:
         if not GenerationPlan.objects.filter(project=project, name=name).exists():
@@ -153,6 +168,12 @@ def _sources(
     return draw_sources(source, language, most=min(most, MOST_FAMILIES), seed=seed), language
 
 
+ROW_COLUMNS = (
+    *("id", "plan_id", "family_id", "language", "generator_id", "simulator_id", "repeat", "opening_id", "is_opening"),
+    *("step", "state", "tries", "discarded", "problems", "reason", "turns", "fields", "decision", "decision_reason"),
+)
+
+
 def _families(
     plan: GenerationPlan,
     drawn: Sequence[Mapping[str, str | int]],
@@ -170,24 +191,41 @@ def _families(
     return families
 
 
-def _plan_rows(plan: GenerationPlan, families: Sequence[GenerationFamily], generators: Sequence[PlanGenerator]) -> None:
-    """The families, and a waiting row for each text."""
+def _plan_rows(
+    plan: GenerationPlan,
+    families: Sequence[GenerationFamily],
+    generators: Sequence[PlanGenerator],
+    simulators: Sequence[PlanGenerator],
+) -> None:
+    """The families, and a waiting row for each text; in a simulation also for each opening, which the conversations of
+    its user model with every generator wait for."""
     GenerationFamily.objects.bulk_create(families, batch_size=1_000)
-    columns = (
-        *("plan_id", "family_id", "language", "generator_id", "repeat", "state", "tries", "discarded", "problems"),
-        *("reason", "turns", "fields", "decision", "decision_reason"),
-    )
     repeats = range(1, plan.repeats + 1)
-    planned = (
-        (family, *text)
+    places = [
+        (family.pk, language)
         for family in families
-        for text in product([family.language] if family.language else plan.languages, generators, repeats)
-    )
+        for language in ([family.language] if family.language else plan.languages)
+    ]
     waiting = (Realisation.State.WAITING.value, 0, 0, "[]", "", "[]", "{}", "", "")
-    bulk.insert(
-        Realisation,
-        columns,
-        ((plan.pk, family.pk, language, writer.pk, repeat, *waiting) for family, language, writer, repeat in planned),
+    utterance, opening = Realisation.Step.UTTERANCE.value, Realisation.Step.OPENING.value
+
+    def insert(rows: Sequence[tuple[Any, ...]]) -> list[tuple[int, tuple[Any, ...]]]:
+        keyed = list(zip(bulk.reserve_keys(Realisation, len(rows)), rows, strict=True))
+        bulk.insert(Realisation, ROW_COLUMNS, ((pk, plan.pk, *row, *waiting) for pk, row in keyed))
+        return keyed
+
+    if not simulators:
+        texts = product(places, generators, repeats)
+        insert([(*place, writer.pk, None, repeat, None, False, "") for place, writer, repeat in texts])
+        return
+    shared = product(places, simulators, repeats)
+    openings = insert([(*place, user.pk, None, repeat, None, True, utterance) for place, user, repeat in shared])
+    insert(
+        [
+            (family, language, writer.pk, user, repeat, pk, False, opening)
+            for pk, (family, language, user, _none, repeat, *_rest) in openings
+            for writer in generators
+        ]
     )
 
 
@@ -215,52 +253,119 @@ def _refuse_missing_texts(spec: Spec, languages: Sequence[str]) -> None:
             raise _plan_refusal("languages", _("The spec has no text for %(languages)s: %(place)s.") % named)
 
 
-def plan_generator(project: Project, position: int, choice: GeneratorChoice) -> PlanGenerator:
-    """The unsaved row of a generator; it has a limit on the tokens of a reply, so that a budget can be kept."""
+def _refuse_roles(
+    project: Project,
+    spec: Spec,
+    user_models: Sequence[GeneratorChoice],
+    judge: Judge | None,
+    rubric_version: RubricVersion | None,
+) -> None:
+    """Refuse user models and an utterance judge where there are no conversations, and conversations without a user."""
+    if spec.kind != "conversation":
+        if user_models or judge or rubric_version:
+            raise _plan_refusal("user_models", _("Only conversations have user models and an utterance judge."))
+        return
+    if not 1 <= len(user_models) <= MOST_GENERATORS:
+        raise _plan_refusal("user_models", _("Choose from 1 to %d user models.") % MOST_GENERATORS)
+    if (judge is None) != (rubric_version is None):
+        raise _plan_refusal(
+            "utterance_judge", _("An utterance judge needs a published rubric, and the rubric a judge.")
+        )
+    if judge is not None and rubric_version is not None:
+        if judge.project_id != project.pk or rubric_version.rubric.project_id != project.pk:
+            raise _plan_refusal("utterance_judge", _("The judge and its rubric must be of this project."))
+        UtteranceJudge(judge, rubric_version)
+
+
+def plan_generator(
+    project: Project,
+    position: int,
+    choice: GeneratorChoice,
+    *,
+    spec: Spec,
+    role: str = PlanGenerator.Role.GENERATOR,
+) -> PlanGenerator:
+    """The unsaved row of a generator or a user model; it has a limit on the tokens of a reply, so that a budget can be
+    kept: that of its parameters, or else the largest that the spec gives for its steps, if it does for all."""
+    field_name = "generators" if role == PlanGenerator.Role.GENERATOR else "user_models"
     model = choice.model.strip()
     if not model or len(model) > 160:
-        raise _plan_refusal("generators", _("Name the model of each generator."))
+        raise _plan_refusal(field_name, _("Name the model of each generator."))
     parameters = judges.checked_parameters(choice.parameters)
     if endpoints.find_provider(choice.provider) is None:
         sentence = _("The provider “%(name)s” is not declared (declared: %(declared)s).")
         sentence %= {"name": choice.provider, "declared": ", ".join(endpoints.all_providers()) or _("none")}
-        raise Refused(sentence, code="unknown_provider", fields={"generators": sentence})
+        raise Refused(sentence, code="unknown_provider", fields={field_name: sentence})
     allowances.allowance(project, choice.provider)
     if not any(name in parameters for name in TOKEN_LIMITS):
-        parameters = {**parameters, "max_tokens": LONGEST_REPLY}
-    refuse_unlimited(parameters)
+        parameters = {**parameters, "max_tokens": _usual_limit(spec, role)}
+    refuse_unlimited(parameters, field_name)
     name = choice.name.strip() or model
     return PlanGenerator(
-        position=position, name=name[:MOST_NAMED], provider=choice.provider, model=model, parameters=parameters
+        role=role,
+        position=position,
+        name=name[:MOST_NAMED],
+        provider=choice.provider,
+        model=model,
+        parameters=parameters,
     )
 
 
-def refuse_unlimited(parameters: Mapping[str, Any]) -> None:
+def judge_row(judge: Judge, position: int) -> PlanGenerator:
+    """The unsaved row of an utterance judge, whose requests are those of the judge."""
+    return PlanGenerator(
+        role=PlanGenerator.Role.UTTERANCE_JUDGE,
+        position=position,
+        name=judge.name[:MOST_NAMED],
+        provider=judge.provider,
+        model=judge.model,
+        parameters=judge.parameters,
+    )
+
+
+def _usual_limit(spec: Spec, role: str) -> int:
+    """The most tokens of a reply where the parameters say nothing of it."""
+    if spec.conversation is None:
+        return LONGEST_REPLY
+    steps = ("answer",) if role == PlanGenerator.Role.GENERATOR else ("opening", "utterance")
+    limits = [prices.token_limit(spec.conversation.sampling.get(step, {})) for step in steps]
+    known = [limit for limit in limits if limit]
+    return max(known) if len(known) == len(steps) else LONGEST_REPLY
+
+
+def refuse_unlimited(parameters: Mapping[str, Any], field_name: str = "generators") -> None:
     """Refuse parameters by which no limit on the tokens of a reply is known: nothing could be reserved for it."""
     if not 1 <= (prices.token_limit(parameters) or 0) <= MOST_REPLY_TOKENS:
         names = " · ".join(name for name in TOKEN_LIMITS if name in parameters) or TOKEN_LIMITS[0]
         sentence = _("Write a whole number from %(least)s to %(most)s.") % {"least": 1, "most": MOST_REPLY_TOKENS}
-        raise _plan_refusal("generators", f"{names}: {sentence}")
+        raise _plan_refusal(field_name, f"{names}: {sentence}")
 
 
 def _refuse_size(
-    name: str, languages: Sequence[str], families: int, generators: Sequence[PlanGenerator], repeats: int
+    name: str,
+    languages: Sequence[str],
+    families: int,
+    generators: Sequence[PlanGenerator],
+    simulators: Sequence[PlanGenerator],
+    repeats: int,
 ) -> None:
     if not 1 <= len(name) <= MOST_NAMED:
         raise _plan_refusal("name", _("A name has from 1 to %d characters.") % MOST_NAMED)
     if not 1 <= len(generators) <= MOST_GENERATORS:
         raise _plan_refusal("generators", _("Choose from 1 to %d generators.") % MOST_GENERATORS)
-    # The key of an item ends with its generator, and with its repeat from the second on (`storing.item_key`).
+    # The key of an item ends with its generator, its user model, and with its repeat from the second on
+    # (`storing.item_key`).
     ends = ("", *(f"/{repeat}" for repeat in range(2, min(repeats, MOST_TIMES) + 1)))
-    names = Counter(f"{generator.name}{end}" for generator in generators for end in ends)
-    if twice := [called for called, times in names.items() if times > 1]:
-        sentence = _("Two generators are called “%s”. Give one of them another name.") % twice[0]
-        raise _plan_refusal("generators", sentence)
+    for field_name, models in (("generators", generators), ("user_models", simulators)):
+        names = Counter(f"{generator.name}{end}" for generator in models for end in ends)
+        if twice := [called for called, times in names.items() if times > 1]:
+            sentence = _("Two generators are called “%s”. Give one of them another name.") % twice[0]
+            raise _plan_refusal(field_name, sentence)
     if not 1 <= families <= MOST_FAMILIES:
         raise _plan_refusal("families", _("A plan has from 1 to %d families.") % MOST_FAMILIES)
     if not 1 <= repeats <= MOST_TIMES:
         raise _plan_refusal("repeats", _("Repeats must be from 1 to %d.") % MOST_TIMES)
-    texts = families * len(languages) * len(generators) * repeats
+    texts = families * len(languages) * len(generators) * max(1, len(simulators)) * repeats
     if texts > MOST_REALISATIONS:
         sentence = _("This plan has %(texts)d texts, and at most %(most)d are possible. Make several plans.")
         raise _plan_refusal("families", sentence % {"texts": texts, "most": MOST_REALISATIONS})
@@ -357,17 +462,21 @@ def set_plan_budget(*, plan: GenerationPlan, budget: Decimal | None, actor: User
 
 
 def ask_again(*, plan: GenerationPlan, actor: User | None = None) -> int:
-    """Ask again for the texts that ended without one, unless the plan was cancelled; every new request is paid.
+    """Ask again for the texts that ended without one, unless the plan was cancelled; every new request is paid. A
+    conversation goes on at its turn.
 
     Returns how many; refused if there are none.
     """
     access.refuse_archived(plan.project)
     fresh: dict[str, Any] = {"state": Realisation.State.WAITING, "reason": "", "not_before": None}
-    fresh |= {"tries": 0, "losses": 0, "discarded": 0, "problems": []}
+    fresh |= {"tries": 0, "losses": 0, "discarded": 0, "problems": [], "refused_tries": 0, "ended": ""}
     with transaction.atomic():
         live = GenerationPlan.objects.select_for_update(no_key=True).filter(pk=plan.pk, state__in=LIVE_PLANS)
         ended = Realisation.objects.filter(plan=plan, state=Realisation.State.GIVEN_UP)
+        openings = Realisation.everything.filter(conversations__in=ended, state=Realisation.State.GIVEN_UP)
+        again = list(openings.values_list("pk", flat=True).distinct()) if live.exists() else []
         count = ended.update(**fresh) if live.exists() else 0
+        Realisation.everything.filter(pk__in=again).update(**fresh)
         if not count:
             raise Refused(_("No text of this plan can be asked for again."), code="nothing_failed")
         GenerationPlan.objects.filter(pk=plan.pk).update(bills_from=timezone.now())
@@ -608,7 +717,7 @@ def plan_revision(plan: GenerationPlan) -> str:
         done=Count("pk", filter=~Q(state__in=OPEN_STATES)),
         flight=Count("pk", filter=Q(state=Realisation.State.LEASED)),
         decided=Count("pk", filter=~Q(decision="")),
-        ended=Sum(F("discarded") + F("tries") + F("losses")),
+        ended=Sum(F("discarded") + F("tries") + F("losses") + F("turn")),
     )
     return ":".join(map(str, (plan.state, plan.only_examples, plan.budget, *counts.values())))
 

@@ -145,7 +145,7 @@ def _told(form: PlanForm, step: int, go: str) -> dict[str, Any]:
         families = len(form.sources) if form.is_translation else families
         size = {"languages": form.tags, "families": families, "repeats": repeats}
         try:
-            generators = [plans.plan_generator(form.project, *pair) for pair in enumerate(form.choices)]
+            generators = [plans.plan_generator(form.project, *pair, spec=spec) for pair in enumerate(form.choices)]
             forecast = forecast_generation(spec=spec, generators=generators, sources=form.sources, **size)
             return {"spec": spec, **size, "forecast": forecast}
         except Refused as refused:

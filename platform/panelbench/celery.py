@@ -21,6 +21,7 @@ QUEUES = ("judging", "analytics", "imports", "default")
 ROUTES = {
     "judging.tasks.work": {"queue": "judging"},
     "judging.tasks.write_texts": {"queue": "judging"},
+    "judging.tasks.simulate": {"queue": "judging"},
     "analytics.tasks.compute_numbers": {"queue": "analytics"},
     # Checks and imports wait for no numbers, whatever those cost.
     "annotation.tasks.*": {"queue": "imports"},

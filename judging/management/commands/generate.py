@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import time
 from argparse import ArgumentParser
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from accounts.models import Project
 from accounts.refusals import Refused
 from annotation.models import Dataset
 from judging import tasks
-from judging.generation import item_plans, plan_forecasts, plans, storing, writing
+from judging.generation import conversing, item_plans, plan_forecasts, plans, storing, writing
 from judging.generation.plans import GeneratorChoice, PlanPhase
 from judging.generation.specs import ANSWERS, PRESETS, Spec, from_yaml, preset
 from judging.management.commands.run_judge import ENDED_BADLY, LOOK, STILL, USAGE, add_waiting, money, named_project
@@ -27,10 +28,11 @@ from judging.models import GenerationPlan, PlanDataset
 
 class Command(BaseCommand):
     help = "Have models write the same families of texts in several languages; --store makes a dataset of them."
+    presets: Sequence[str] = PRESETS
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("project", help="the project's address, as in /p/ADDRESS/")
-        parser.add_argument("--spec", help=f"a YAML file, or one of our own: {', '.join(PRESETS)}")
+        parser.add_argument("--spec", help=f"a YAML file, or one of our own: {', '.join(self.presets)}")
         parser.add_argument("--prompts", metavar="DATASET", help="have every prompt of this dataset answered")
         parser.add_argument("--languages", metavar="et,en", help="tags of the languages; without --prompts")
         parser.add_argument("--generators", required=True, metavar="PROVIDER/MODEL,...", help="the models that write")
@@ -71,7 +73,7 @@ class Command(BaseCommand):
         project, prompts = named_project(options["project"]), options["prompts"]
         if needed := [f"--{name}" for name in ("spec", "languages") if not (prompts or options[name])]:
             raise Refused(f"Give {' and '.join(needed)}, or --prompts.")
-        spec = _spec(options["spec"]) if options["spec"] else preset(ANSWERS)
+        spec = self._spec(options["spec"]) if options["spec"] else preset(ANSWERS)
         source = _source(project, options["source"]) if options["source"] else None
         if not (source or prompts) and options["families"] is None:
             raise Refused("Say how many families: --families N")
@@ -80,7 +82,7 @@ class Command(BaseCommand):
         planned = {
             "name": options["name"] or next(name for name in names if name not in taken),
             "spec": spec,
-            "generators": [_choice(text, options["parameters"]) for text in options["generators"].split(",")],
+            "generators": [choice(text, options["parameters"]) for text in options["generators"].split(",")],
             "repeats": options["repeats"],
             "seed": options["seed"],
             "budget": options["budget"],
@@ -94,7 +96,21 @@ class Command(BaseCommand):
             source=source,
             source_language=options["source_language"],
             **planned,
+            **self.roles({**options, "of_project": project}),
         )
+
+    def roles(self, options: dict[str, Any]) -> dict[str, Any]:
+        """What a simulation has beside its generators."""
+        return {}
+
+    def _spec(self, named: str) -> Spec:
+        if named in self.presets:
+            return preset(named)
+        try:
+            return from_yaml(Path(named).read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError) as error:
+            known = ", ".join(self.presets)
+            raise Refused(f"{named} is no file that can be read ({error}), and none of: {known}.") from None
 
     def _wait(self, plan: GenerationPlan, *, is_here: bool) -> None:
         """Print progress as it changes until the plan is at rest; with ``is_here``, do the work. Ctrl-C pauses it."""
@@ -109,8 +125,8 @@ class Command(BaseCommand):
                     self.stdout.write("There is no progress. Is a worker running? Start one with: panelbench up")
                 if is_here:
                     writing.TEXTS.sweep()  # there may be no beat
-                worked = is_here and [writing.work_on_generator(generator.pk) for generator in plan.generators.all()]
-                if not worked or not any(worked):
+                    conversing.CONVERSATIONS.sweep()
+                if not (is_here and conversing.work_on_plan(plan)):
                     time.sleep(LOOK)
                 plan.refresh_from_db()
         except KeyboardInterrupt:
@@ -143,17 +159,8 @@ def _source(project: Project, name: str) -> Dataset:
     return found
 
 
-def _spec(named: str) -> Spec:
-    if named in PRESETS:
-        return preset(named)
-    try:
-        return from_yaml(Path(named).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        known = ", ".join(PRESETS)
-        raise Refused(f"{named} is no file that can be read ({error}), and none of: {known}.") from None
-
-
-def _choice(text: str, parameters: dict[str, Any]) -> GeneratorChoice:
+def choice(text: str, parameters: dict[str, Any]) -> GeneratorChoice:
+    """A model as it is named on the command line."""
     provider, _slash, model = text.strip().partition("/")
     return GeneratorChoice(provider=provider, model=model, parameters=parameters)
 
