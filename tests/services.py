@@ -14,7 +14,9 @@ import socket
 import subprocess
 import tempfile
 import time
+from collections import defaultdict
 from collections.abc import Generator, Iterator
+from operator import itemgetter
 from pathlib import Path
 
 import hypothesis
@@ -32,6 +34,8 @@ CHROMIUM = "PANELBENCH_TEST_CHROMIUM"  # the browser's path, or PLAYWRIGHTS
 PLAYWRIGHTS = "playwright"
 INSTALL = "PANELBENCH_TEST_INSTALL"  # set by `make test`: what is missing may be installed with apt
 LEFT_OUT = "PANELBENCH_TEST_LEFT_OUT"  # entries of the nightly tier that this run leaves out, between commas
+SLOWEST = 12
+"""So many modules are named with the time that their tests took."""
 SERIES = "PANELBENCH_TEST_SERIES"  # set by `make test`: a file that gathers the counts of its runs
 
 
@@ -254,6 +258,14 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         terminalreporter.line(f"left to `make test-all`: {left_out.replace(',', ', ')}")
     for missing in config.stash[MISSING]:
         terminalreporter.line(f"NOT TESTED  {missing}", red=True, bold=True)
+    seconds: dict[str, float] = defaultdict(float)
+    for report in (one for reports in terminalreporter.stats.values() for one in reports):
+        if isinstance(report, pytest.TestReport):
+            seconds[report.nodeid.partition("::")[0]] += report.duration
+    if len(seconds) > SLOWEST:
+        terminalreporter.line("slowest modules, seconds with setup and teardown:")
+        for module, taken in sorted(seconds.items(), key=itemgetter(1), reverse=True)[:SLOWEST]:
+            terminalreporter.line(f"{taken:7.1f} {module}")
 
 
 def _series(line: str) -> list[str]:

@@ -125,6 +125,12 @@ def po(language: str) -> Path:
 
 
 @cache
+def extracted_catalogue() -> Any:
+    """Every sentence that the interface marks for translation; read once in a process."""
+    return catalogues.extracted(ROOT, catalogues.sources(ROOT))
+
+
+@cache
 def catalogue(language: str) -> Catalog:
     return catalogues.read_catalogue(po(language))
 

@@ -14,11 +14,11 @@ from analytics.figures import Figure
 from annotation.models import Criterion, Import
 from annotation.views import import_page, import_words
 from judging.requests import criterion_brief
-from panelbench.management.commands import catalogues
 from tests import make
 from tests.analytics.test_figures import figure
 from tests.annotation import scene
 from tests.cast import Cast
+from tests.test_locale import extracted_catalogue
 
 ROOT = Path(__file__).resolve().parent.parent
 MOST_WORDS = 25  # in one sentence
@@ -38,7 +38,7 @@ def sentences() -> tuple[str, ...]:
     """Every sentence that the interface marks for translation, without its values and tags."""
 
     def texts() -> Iterator[str]:
-        for message in catalogues.extracted(ROOT, catalogues.sources(ROOT)):
+        for message in extracted_catalogue():
             if message.id:
                 yield from (message.id,) if isinstance(message.id, str) else message.id
 

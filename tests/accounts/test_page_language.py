@@ -11,7 +11,7 @@ from django.conf import settings
 from accounts.models import User
 from tests.annotation import scene
 from tests.cast import Cast
-from tests.test_locale import LANGUAGES, ROOT, catalogue, catalogues, translated
+from tests.test_locale import LANGUAGES, catalogue, extracted_catalogue, translated
 
 
 @pytest.mark.parametrize("address", ["/p/kassa/", "/p/kassa/people/", "/p/kassa/audit/", "/p/kassa/campaigns/"])
@@ -56,6 +56,6 @@ def test_an_annotators_page_follows_their_language_and_isolates_numbers(cast: Ca
 
 
 def test_a_language_is_offered_for_leads_pages_exactly_when_it_is_complete() -> None:
-    every = {message.id for message in catalogues.extracted(ROOT, catalogues.sources(ROOT)) if message.id}
+    every = {message.id for message in extracted_catalogue() if message.id}
     complete = {code for code in LANGUAGES if every <= {message.id for message in translated(code)}}
     assert set(settings.COMPLETE_LANGUAGES) == {settings.LANGUAGE_CODE} | complete

@@ -22,7 +22,7 @@ from annotation.views.import_words import shown_words
 from tests.access import answers_to_every_method
 from tests.cast import Cast
 from tests.test_access import ROUTES, Furnished, address, cast, furnished, parts  # noqa: F401 (fixtures)
-from tests.test_locale import PLACEHOLDER, ROOT, catalogues
+from tests.test_locale import PLACEHOLDER, ROOT, catalogues, extracted_catalogue
 
 LANGUAGE = "ja"
 """Its catalogue is replaced by one in which every letter of English is an ア."""
@@ -81,7 +81,7 @@ def in_kana(sentence: str) -> str:
 def made_up(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a catalogue with every sentence."""
     catalogue = Catalog(locale=LANGUAGE, fuzzy=False)
-    for message in catalogues.extracted(ROOT, catalogues.sources(ROOT)):
+    for message in extracted_catalogue():
         if message.id:
             forms = (message.id,) if isinstance(message.id, str) else message.id
             said = in_kana(forms[-1])

@@ -35,6 +35,7 @@ def coefficients(drawn: PopulationSample, scale: Scale) -> dict[str, Estimate]:
     return found
 
 
+@pytest.mark.slow
 def test_of_flags_in_ten_dialogues_alpha_covers() -> None:
     """300 samples: Fisher's z held the truth in 281 of them, Wilson's interval holds it in 289."""
     held = 0
@@ -63,6 +64,7 @@ def test_kappas_and_alpha_of_few_clusters_have_wilsons_interval(clusters: int, i
         assert (alpha.low, alpha.high) == pytest.approx((min(by_hand.low or 0, plain), by_hand.high))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("spread", "true"), [(0.0, 0.0), (0.37, 0.1015)])
 def test_of_raters_who_hardly_agree_kappas_and_alpha_cover(spread: float, true: float) -> None:
     """300 samples of flags in ten dialogues: Wilson's interval held 0 in 146 of them, a kappa of .1 in 269."""

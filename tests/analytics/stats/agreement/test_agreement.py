@@ -331,6 +331,7 @@ SCORES = st.sampled_from(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     pool=SCORES,

@@ -37,6 +37,7 @@ def summary(frame: pd.DataFrame) -> dict[str | None, tuple[float, ...]]:
     return {name: (e.value or 0, e.low or 0, e.high or 0, e.p or 0) for name, e in drifts(frame).items()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("one_order", [False, True])
 def test_a_planted_drift_is_found_and_those_who_are_steady_are_not(one_order: bool) -> None:
     found = alarms = 0
@@ -49,6 +50,7 @@ def test_a_planted_drift_is_found_and_those_who_are_steady_are_not(one_order: bo
     assert found >= 11 and alarms <= 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "one_order", "per_cluster"), [(30, False, 1), (30, True, 1), (120, False, 4)])
 def test_without_drift_false_alarms_are_5_percent_at_most(n: int, one_order: bool, per_cluster: int) -> None:
     p = []

@@ -114,6 +114,7 @@ def test_the_mean_of_these_items_is_a_finite_population() -> None:
     assert (known.low, known.interval_reason) == (None, "every item is labelled: the mean of these items is known")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "n", "before"), [("ceiling", 60, 0.885), ("flags of 3 %", 100, 0.824)])
 def test_means_near_the_ends_cover(name: str, n: int, before: float) -> None:
     """60 samples; with t alone ``before`` of 2,000 held the truth (classical mean; docs/decisions/0044)."""
@@ -124,6 +125,7 @@ def test_means_near_the_ends_cover(name: str, n: int, before: float) -> None:
         assert tally.held >= 54 > 60 * before, figure
 
 
+@pytest.mark.slow
 def test_four_corrected_means_near_the_ceiling_hold_together() -> None:
     """40 labels for each of four generators: t intervals at 1 - .05 / 4 held all four truths in .72 of the samples."""
     process, scale = PROCESSES["ceiling"]

@@ -49,6 +49,7 @@ def test_too_few_raters_are_refused_with_the_reason(n_raters: int) -> None:
         assert found.value == measure(scores, statistic, scale=GRADES, bootstrap=0).value
 
 
+@pytest.mark.slow
 def test_with_careless_raters_among_them_twenty_cover() -> None:
     """Coverage of 60 samples of 20 raters: the mean alpha of panels like these is .46 (bench/coverage_processes.py)."""
     truth = float(
@@ -80,6 +81,7 @@ def test_raters_who_are_all_alike_leave_the_interval_as_it_is() -> None:
         assert these.speaks_for == THESE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("statistic", ["percent_agreement", "krippendorff_alpha", "gwet_ac", "cohen_kappa",
                                        "conger_kappa", "brennan_prediger", "fleiss_kappa", "icc"])  # fmt: skip
 def test_names_of_raters_do_not_matter_and_the_interval_only_grows(statistic: str) -> None:

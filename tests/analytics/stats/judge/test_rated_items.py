@@ -81,6 +81,7 @@ def test_too_few_of_either_kind_say_so(n_rated: int, why: str) -> None:
     assert why in (found["rated_difference", "judge score"].reason or "")
 
 
+@pytest.mark.slow
 def test_ratings_that_are_missing_by_the_judges_score_cover_when_weighted() -> None:
     """The judge is high where it is wrong, and high scores are rated thrice as often: the plain bias misses 0."""
     weighted = plain = 0
