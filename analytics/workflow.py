@@ -20,7 +20,7 @@ from analytics.figures import Figure
 from analytics.judges import decisions
 from analytics.judges.reasons import CellDecision
 from analytics.judges.thresholds import current_thresholds
-from analytics.models import GateDecision, GateThresholds, Snapshot
+from analytics.models import GateDecision, GateThresholds
 from analytics.questions.asked import QuestionChoices, question_choices
 from analytics.questions.question import NumbersQuestion
 from annotation.models import Campaign
@@ -190,16 +190,12 @@ def campaign_workflow(
         stale.append(decisions.settings_of(decided.thresholds))
     if declared is None:
         return CampaignWorkflow(None, judge, language, tuple(_undeclared(name) for name in STEPS), tuple(stale))
-    rankings, agreement = (_rows(snapshot) for snapshot, _is_stale in found)
+    rankings, agreement = (list(snapshot.content["estimates"]) if snapshot else None for snapshot, _is_stale in found)
     about = _About(campaign, declared, choices, judge, language)
     cells = [cell for cell in decided.of_judge(judge) if cell.row["language"] == language] if decided else []
     of_judge = about.of_judge(cells, is_missing=decided is not None and decided.is_stale and not cells)
     steps = (about.surface(rankings), about.panel(agreement), of_judge, about.carried_over(rankings))
     return CampaignWorkflow(declared, judge, language, steps, tuple(stale))
-
-
-def _rows(snapshot: Snapshot | None) -> list[Mapping[str, Any]] | None:
-    return list(snapshot.content["estimates"]) if snapshot else None
 
 
 def _undeclared(name: str) -> WorkflowStep:

@@ -249,7 +249,7 @@ def _cleared(text: str, names: Sequence[_Name], nothing: str) -> str:
 # --- finding --------------------------------------------------------------------------------------------------------
 def _hits(item: ShownName, layout: Mapping[str, Any] | None, names: Sequence[_Name]) -> Iterator[_Hit]:
     parts = list(_parts(item, layout))
-    whole = _folded("\n".join(text for _place, text in parts))
+    whole = _plain("\n".join(text for _place, text in parts)).casefold()
     near = [name for name in names if any(anchor in whole for anchor in name.anchors)]
     for place, text in dict.fromkeys(parts) if near else ():
         plain = _plain(text)
@@ -294,10 +294,6 @@ def _around(name: _Name, text: str) -> str:
 
 def _plain(text: str) -> str:
     return text if unicodedata.is_normalized("NFKC", text) else unicodedata.normalize("NFKC", text)
-
-
-def _folded(text: str) -> str:
-    return _plain(text).casefold()
 
 
 def _names(generators: Iterable[str]) -> list[_Name]:

@@ -186,7 +186,7 @@ def closing_results(campaign: Campaign) -> ClosingResults:
         people=current.order_by().values("annotator").distinct().count(),
         answered=len(answers),
         waiting=len(answers) - len(shown),
-        rows=tuple(row for row in rows if _asked_about(row.criterion, groups[row.language])),
+        rows=tuple(row for row in rows if any(row.criterion.key in answer.answers for answer in groups[row.language])),
         comments=tuple(sorted(answer.comment for answer in shown if answer.comment)),
     )
 
@@ -204,10 +204,6 @@ def shown_groups(answers: Iterable[ClosingAnswer]) -> dict[str, list[ClosingAnsw
 
 def _is_large(language: str, group: Sequence[ClosingAnswer]) -> bool:
     return bool(language) and len(group) >= FEWEST_PEOPLE
-
-
-def _asked_about(criterion: Criterion, group: Iterable[ClosingAnswer]) -> bool:
-    return any(criterion.key in answer.answers for answer in group)
 
 
 def counted_points(group: Iterable[ClosingAnswer], criterion: Criterion, name: str) -> PointCounts | None:

@@ -62,17 +62,16 @@ def newer_versions(campaign: Campaign) -> QuerySet[RubricVersion]:
 
 def touched_criteria(campaign: Campaign, version: RubricVersion) -> list[ChangedCriterion]:
     """What differs between the campaign's version and another one, with the ratings that it touches."""
-    before, after = (_by_key(each.pk) for each in (campaign.rubric_version, version))
+    before, after = (
+        {criterion.key: criterion for criterion in Criterion.objects.filter(rubric_version=each.pk)}
+        for each in (campaign.rubric_version, version)
+    )
     rated = _rated(campaign)
     documents = (rubric_from_dict(each.document) for each in (campaign.rubric_version, version))
     return [
         ChangedCriterion(one, before.get(one.key), after.get(one.key), rated.get(one.key, RatedCounts()))
         for one in rubric_differences(*documents)
     ]
-
-
-def _by_key(version: int) -> dict[str, Criterion]:
-    return {criterion.key: criterion for criterion in Criterion.objects.filter(rubric_version=version)}
 
 
 def _rated(campaign: Campaign) -> dict[str, RatedCounts]:

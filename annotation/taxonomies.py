@@ -96,7 +96,9 @@ def apply_rules(
     Refused: a closed campaign, items that show generators' names, rules that no panel can follow (``no_items``).
     """
     allocation.require_not_closed(campaign)
-    if taxonomy.project_id != campaign.project_id or _strangers(panels, campaign.project_id):
+    if taxonomy.project_id != campaign.project_id or any(
+        panel.project_id != campaign.project_id for chosen in panels.values() for panel in chosen
+    ):
         raise Refused(_("This taxonomy or panel belongs to another project."), code="other_project")
     allocation.require_blind(campaign.dataset, keep_names)
     with transaction.atomic():
@@ -124,10 +126,6 @@ def _store_draw(campaign: Campaign, draw: RuleDraw, actor: User | None) -> ItemS
     name = next(one for one in chain([base], (f"{base} {number}" for number in count(2))) if one not in taken)
     rows = [(one.item, one.probability, one.stratum) for one in draw.drawn]
     return store_selection(campaign=campaign, name=name, rule=draw.rule, seed=draw.seed, rows=rows, actor=actor)
-
-
-def _strangers(panels: Mapping[str, Sequence[Panel]], project: int) -> bool:
-    return any(panel.project_id != project for chosen in panels.values() for panel in chosen)
 
 
 def _duty_of(

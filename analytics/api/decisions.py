@@ -11,7 +11,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from accounts import access
-from accounts.models import Project, Role, User
+from accounts.models import Role
 from analytics import tasks
 from analytics.judges import decisions, thresholds
 from analytics.judges.decisions import CampaignDecisions, DecisionChange
@@ -158,7 +158,7 @@ class DeclaredThresholds(APIView):
     @extend_schema(request=ThresholdsSerializer, responses={201: ThresholdsSerializer})
     def post(self, request: Request, project: str) -> Response:
         """Declare a new version, for leads: a preset, and what differs from it. The same again changes nothing."""
-        current_project = _led(request.user, project)
+        current_project = access.require(user=request.user, slug=project, roles=(Role.LEAD,))
         asked = ThresholdsSerializer(data=request.data)
         asked.is_valid(raise_exception=True)
         given = dict(asked.validated_data)
@@ -166,7 +166,3 @@ class DeclaredThresholds(APIView):
             project=current_project, preset=given.pop("preset"), changes=given, actor=request.user
         )
         return Response(ThresholdsSerializer(declared).data, status=status.HTTP_201_CREATED)
-
-
-def _led(user: User, project: str) -> Project:
-    return access.require(user=user, slug=project, roles=(Role.LEAD,))

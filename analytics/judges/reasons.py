@@ -238,7 +238,7 @@ class CellDecision:
         name, holds, t = finding["name"], finding["holds"], self.thresholds
         figures = [self._figure(figure) for figure in finding["figures"]]
         first = figures[0] if figures else None
-        shown = {"figure": _shown(first), "margin": f"{self.row['margin']:.3g}", "why": _why(first)}
+        shown = {"figure": _shown(first), "margin": f"{self.row['margin']:.3g}", "why": first.why if first else ""}
         if name == "stale":
             return " ".join(map(_changed, self.row["changes"])) or _("Judge, prompt, rubric and model are the same.")
         if name == "insufficient":
@@ -521,10 +521,6 @@ def _shown(figure: Figure | None) -> str:
     if figure.is_approximate:
         return _("%s (approximate)") % text
     return _("%s (conservative)") % text if figure.is_conservative else text
-
-
-def _why(figure: Figure | None) -> str:
-    return figure.why if figure else ""
 
 
 def _share(value: float | None, digits: int = 0) -> str:

@@ -74,15 +74,17 @@ def without_excluded(
     places = [found.names.index(name) for name in ("item", "criterion")]
     rules = [(name, _RULES[name](campaign, found)) for name in EXCLUSIONS if name in question.exclude]
     counted = Counter[str]() if counts is None else counts
-    kind, is_rating = found.names.index("rater_kind"), _rating_test(found)
+    kind, reason = (found.names.index(name) for name in ("rater_kind", "missing_reason"))
 
     def kept() -> Iterator[Sequence[Any]]:
         for _pair, together in groupby(found.rows, key=itemgetter(*places)):
             rows = list(together)
-            people = left = [row for row in rows if row[kind] == "annotator"]
+            left = [row for row in rows if row[kind] == "annotator"]
             for name, rule in rules:
-                remaining = rule(people, left)
-                counted[name] += sum(map(is_rating, left)) - sum(map(is_rating, remaining))
+                remaining = rule(left)
+                # A rating has a score or is N/A: what a critical mark stopped has a reason.
+                counted[name] += sum(row[reason] is None for row in left)
+                counted[name] -= sum(row[reason] is None for row in remaining)
                 left = remaining
             yield from left
             yield from (row for row in rows if row[kind] != "annotator")
@@ -91,14 +93,14 @@ def without_excluded(
 
 
 Rows = list[Sequence[Any]]
-ExclusionRule = Callable[[Rows, Rows], Rows]
-"""From all ratings of an item and criterion, and those that are left, the ones that stay."""
+ExclusionRule = Callable[[Rows], Rows]
+"""From the ratings of an item and criterion that are left, the ones that stay."""
 
 
-def _rating_test(found: Table) -> Callable[[Sequence[Any]], bool]:
-    """Whether a row is a rating: a score or N/A, not what a critical mark stopped."""
-    reason = found.names.index("missing_reason")
-    return lambda row: row[reason] is None
+def _without(found: Table, names: Sequence[str], is_excluded: Callable[[Any], bool]) -> ExclusionRule:
+    """Leaves out the ratings of whose values in these columns this is true."""
+    value = itemgetter(*(found.names.index(name) for name in names))
+    return lambda left: [row for row in left if not is_excluded(value(row))]
 
 
 def below_controls(campaign: Campaign) -> frozenset[tuple[str, str]]:
@@ -109,31 +111,12 @@ def below_controls(campaign: Campaign) -> frozenset[tuple[str, str]]:
     return frozenset((names[person], duties[duty]) for duty, people in below.items() for person in people)
 
 
-def _version_rule(campaign: Campaign, found: Table) -> ExclusionRule:
-    version, present = found.names.index("rubric_version"), campaign.rubric_version.number
-
-    def rule(_all: Rows, left: Rows) -> Rows:
-        return [row for row in left if row[version] == present]
-
-    return rule
-
-
-def _controls_rule(campaign: Campaign, found: Table) -> ExclusionRule:
-    place = itemgetter(*(found.names.index(name) for name in ("rater", "duty")))
-    below = below_controls(campaign)
-
-    def rule(_all: Rows, left: Rows) -> Rows:
-        return [row for row in left if place(row) not in below]
-
-    return rule
-
-
 def _speed_rule(campaign: Campaign, found: Table) -> ExclusionRule:
     seconds, duty = found.names.index("seconds"), found.names.index("duty")
     place = itemgetter(*(found.names.index(name) for name in ("item", "rater", "duty")))
     fewest, sets = fewest_seconds(campaign), _criteria_sets(campaign)
 
-    def rule(_all: Rows, left: Rows) -> Rows:
+    def rule(left: Rows) -> Rows:
         limits = (fewest.get((row[duty], sets.get(place(row), 0)), 0.0) for row in left)
         return [row for row, least in zip(left, limits, strict=True) if row[seconds] is None or row[seconds] >= least]
 
@@ -162,16 +145,6 @@ def _criteria_sets(campaign: Campaign) -> dict[tuple[str, str, str | None], int]
     return {tuple(at): number for *at, number in rows.values_list(*place, "assignment__criteria_set").iterator()}
 
 
-def _rationale_rule(campaign: Campaign, found: Table) -> ExclusionRule:
-    place = itemgetter(*(found.names.index(name) for name in ("item", "criterion", "rater", "duty")))
-    broken = _broken_rationales(campaign)
-
-    def rule(_all: Rows, left: Rows) -> Rows:
-        return [row for row in left if place(row) not in broken]
-
-    return rule
-
-
 def _broken_rationales(campaign: Campaign) -> set[Place]:
     """Item, criterion, annotator and duty of every rating whose rationale breaks the rule of its criterion."""
     criteria = {criterion.pk: criterion for criterion in campaign.rubric_version.criteria.all() if _has_rule(criterion)}
@@ -195,16 +168,6 @@ def _reasons(campaign: Campaign) -> QuerySet[Rating]:
     ).exclude(rationale="")
 
 
-def _language_rule(campaign: Campaign, found: Table) -> ExclusionRule:
-    place = itemgetter(*(found.names.index(name) for name in ("item", "criterion", "rater", "duty")))
-    foreign = _foreign_rationales(campaign)
-
-    def rule(_all: Rows, left: Rows) -> Rows:
-        return [row for row in left if place(row) not in foreign]
-
-    return rule
-
-
 def _foreign_rationales(campaign: Campaign) -> set[Place]:
     """Item, criterion, annotator and duty of every rating whose rationale is in a language that nobody asked for."""
     criteria = {criterion.pk: criterion for criterion in campaign.rubric_version.criteria.all()}
@@ -222,16 +185,6 @@ def _has_rule(criterion: Criterion) -> bool:
     return criterion.rationale_rule != Criterion.RationaleRule.OPTIONAL
 
 
-def _critical_rule(campaign: Campaign, found: Table) -> ExclusionRule:
-    place = itemgetter(*(found.names.index(name) for name in ("item", "criterion")))
-    marked = marked_pairs(campaign)
-
-    def rule(_all: Rows, left: Rows) -> Rows:
-        return [row for row in left if place(row) not in marked]
-
-    return rule
-
-
 def marked_pairs(campaign: Campaign) -> set[tuple[str, str]]:
     """Item and criterion of every critical mark, and of what one stopped, by any annotator: chosen or not."""
     is_marked = Q(status=Rating.Status.STOPPED)
@@ -245,7 +198,7 @@ def marked_pairs(campaign: Campaign) -> set[tuple[str, str]]:
 def _single_rule(_campaign: Campaign, found: Table) -> ExclusionRule:
     score = found.names.index("score")
 
-    def rule(_all: Rows, left: Rows) -> Rows:
+    def rule(left: Rows) -> Rows:
         if sum(row[score] is not None for row in left) != 1:
             return left
         return [row for row in left if row[score] is None]
@@ -253,13 +206,16 @@ def _single_rule(_campaign: Campaign, found: Table) -> ExclusionRule:
     return rule
 
 
+_OF_RATING = ("item", "criterion", "rater", "duty")
 _RULES: dict[str, Callable[[Campaign, Table], ExclusionRule]] = {
-    "version": _version_rule,
-    "controls": _controls_rule,
+    "version": lambda campaign, found: _without(
+        found, ("rubric_version",), lambda version: version != campaign.rubric_version.number
+    ),
+    "controls": lambda campaign, found: _without(found, ("rater", "duty"), below_controls(campaign).__contains__),
     "speed": _speed_rule,
-    "rationale": _rationale_rule,
-    "language": _language_rule,
-    "critical": _critical_rule,
+    "rationale": lambda campaign, found: _without(found, _OF_RATING, _broken_rationales(campaign).__contains__),
+    "language": lambda campaign, found: _without(found, _OF_RATING, _foreign_rationales(campaign).__contains__),
+    "critical": lambda campaign, found: _without(found, ("item", "criterion"), marked_pairs(campaign).__contains__),
     "single": _single_rule,
 }
 

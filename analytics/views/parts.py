@@ -218,7 +218,9 @@ class PartsPage:
             "job": answer_pages.open_job(campaign, asked) if is_stale else None,
             "addresses": self._addresses(campaign, question, asked, part),
             "criteria": _criteria_choices(campaign, asked, choices) if part.one_criterion else [],
-            "kept": [pair for pair in pairs_of(question) if not _is_criterion(pair)],
+            "kept": [
+                pair for pair in pairs_of(question) if not (pair[0] == "where" and pair[1].startswith("criterion="))
+            ],
         }
 
     def _address(self, campaign: Campaign, question: NumbersQuestion, part: str) -> str:
@@ -254,10 +256,6 @@ def _no_order(campaign: Campaign, part: Section, asked: NumbersQuestion) -> str:
     if not part.needs_order or {asked.level or each.level for each in criteria} != {Criterion.Level.NOMINAL}:
         return ""
     return _("This needs scores in order. The labels of these criteria have none: their scale is nominal.")
-
-
-def _is_criterion(pair: tuple[str, str]) -> bool:
-    return pair[0] == "where" and pair[1].startswith("criterion=")
 
 
 def _criteria_choices(

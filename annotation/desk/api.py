@@ -162,7 +162,12 @@ class Submit(APIView):
         assignment = _on_desk(request.user, key, current_project.pk)
         posted = SubmissionSerializer(data=request.data)
         posted.is_valid(raise_exception=True)
-        answers = {answer.pop("criterion"): _answer(answer) for answer in posted.validated_data["answers"]}
+        answers = {
+            answer.pop("criterion"): Answer(
+                **{**answer, "evidence": tuple(dict.fromkeys(Span(**span) for span in answer["evidence"]))}
+            )
+            for answer in posted.validated_data["answers"]
+        }
         try:
             entered = {name: posted.validated_data[name] for name in ("seconds", "certainty")}
             annotation = service.submit(assignment=assignment, key=key, answers=answers, **entered)
@@ -186,10 +191,6 @@ def _listed(answers: Mapping[str, Answer]) -> list[dict[str, Any]]:
         }
         for key, answer in answers.items()
     ]
-
-
-def _answer(given: dict[str, Any]) -> Answer:
-    return Answer(**{**given, "evidence": tuple(dict.fromkeys(Span(**span) for span in given["evidence"]))})
 
 
 def _duty_and_annotator(user: User, slug: str, duty: int) -> tuple[Duty, Any]:

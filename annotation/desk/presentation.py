@@ -340,14 +340,21 @@ def _criterion(
         speaker_label="" if criterion.speaker in ANYBODY else called(criterion.speaker),
         points=points,
         numeric=None if points else _range(criterion),
-        rationale=_rationale(criterion, points),
+        rationale=RationaleShown(
+            rule=criterion.rationale_rule, min_words=criterion.rationale_words, note=_note(criterion, points)
+        ),
         evidence=criterion.evidence_rule,
         best=plain_item(criterion.best),
         critical=criterion.is_critical,
         pairwise=is_pairwise,
         mark_if=tuple(criterion.says("mark_if", language) or ()),
         dont_mark_if=tuple(criterion.says("dont_mark_if", language) or ()),
-        examples=tuple(_example(example) for example in criterion.says("examples", language) or ()),
+        examples=tuple(
+            ExampleShown(
+                text=example.get("text", ""), score=plain_item(example.get("score")), comment=example.get("comment", "")
+            )
+            for example in criterion.says("examples", language) or ()
+        ),
         answer=AnswerShown(
             score=plain_item(answer.score),
             na=answer.status == "na",
@@ -412,18 +419,6 @@ def _range(criterion: Criterion) -> RangeShown:
     first, *others = criterion.values or (criterion.minimum,)
     step = others[0] - first if others else criterion.step
     return RangeShown(min=whole_item(criterion.minimum), max=whole_item(criterion.maximum), step=plain_item(step))
-
-
-def _example(example: Mapping[str, Any]) -> ExampleShown:
-    return ExampleShown(
-        text=example.get("text", ""), score=plain_item(example.get("score")), comment=example.get("comment", "")
-    )
-
-
-def _rationale(criterion: Criterion, points: Sequence[PointShown]) -> RationaleShown:
-    return RationaleShown(
-        rule=criterion.rationale_rule, min_words=criterion.rationale_words, note=_note(criterion, points)
-    )
 
 
 def _note(criterion: Criterion, points: Sequence[PointShown]) -> str:

@@ -47,7 +47,7 @@ def preview_report(preview: Preview, target: Target | None) -> PreviewReport:
         "kind": str(preview.kind),
         "mapping": preview.mapping.as_dict(),
         "columns": [_column(column, preview.mapping, criteria) for column in preview.columns],
-        "rows": _few([_row(row) for row in preview.rows]),
+        "rows": _few([asdict(row) if isinstance(row, ItemRow) else dict(row._asdict()) for row in preview.rows]),
         "report": preview.report.as_dict(),
         "criteria": preview.criteria,
         "scales": {key: scale_words(criterion) for key, criterion in criteria.items()},
@@ -76,10 +76,6 @@ def plain(shown: abc.Mapping[str, Any]) -> PreviewReport:
 
 def _text(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, default=str)
-
-
-def _row(row: Any) -> dict[str, Any]:
-    return asdict(row) if isinstance(row, ItemRow) else dict(row._asdict())
 
 
 def _kinds(problems: Problems) -> list[dict[str, Any]]:

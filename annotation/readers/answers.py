@@ -153,7 +153,10 @@ class AnswerColumns(NamedTuple):
         if len(parts) == 1:
             return {**values, **parts[0]}
         whole: list[ValuesByField] = [{**values, **part} for part in parts]
-        return {name: _in_turn([part[name] for part in whole]) for name in {**values, **_PARTS}}
+        return {
+            name: list(chain.from_iterable(zip(*[part[name] for part in whole], strict=True)))
+            for name in {**values, **_PARTS}
+        }
 
 
 _PARTS = dict.fromkeys(("criterion", "score", "rationale", "column"))
@@ -183,10 +186,6 @@ def _texts(column: Sequence[Any] | None, count: int) -> Sequence[str]:
     if column is None:
         return [""] * count
     return [value if type(value) is str else as_text(value, "rationale") for value in column]
-
-
-def _in_turn(columns: list[Sequence[Any]]) -> Sequence[Any]:
-    return list(chain.from_iterable(zip(*columns, strict=True)))
 
 
 def _joined(one: ValuesByField, other: ValuesByField) -> ValuesByField:
@@ -287,7 +286,7 @@ class Repetitions(Generic[Kept]):
                 continue
             self.collapsed += 1
             self.collapsed_blank += row.missing
-            if _says_more(row, rows[kept]):
+            if list(map(bool, _beside_score(row))) > list(map(bool, _beside_score(rows[kept]))):
                 kept = place
         fates[kept] = KEPT
         return fates
@@ -311,10 +310,6 @@ def _same(one: AnswerRow, other: AnswerRow) -> bool:
     answers = (one.score, one.applicable, one.missing) == (other.score, other.applicable, other.missing)
     beside = zip(_beside_score(one), _beside_score(other), strict=True)
     return answers and all(mine == theirs or not mine or not theirs for mine, theirs in beside)
-
-
-def _says_more(one: AnswerRow, other: AnswerRow) -> bool:
-    return list(map(bool, _beside_score(one))) > list(map(bool, _beside_score(other)))
 
 
 def _beside_score(row: AnswerRow) -> tuple[str, str]:

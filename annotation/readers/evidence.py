@@ -90,17 +90,13 @@ def located_span(span: Span, texts: Mapping[int | str, str]) -> Span:
     fault = span_fault(span, texts)
     if fault:
         raise InvalidValue(*_fault_in_words(fault, span), "evidence", field="evidence")
-    return _quoted(span, texts)
+    return span._replace(quote=texts[span.field if span.turn is None else span.turn][span.start : span.end])
 
 
 def _in(span: Span, part: int | str, texts: Mapping[int | str, str]) -> Span:
     place = {"turn": part} if isinstance(part, int) else {"field": part}
     text = texts.get(part, "")[max(span.start, 0) : max(span.end, 0)]
     return span._replace(**place, quote=span.quote or text)
-
-
-def _quoted(span: Span, texts: Mapping[int | str, str]) -> Span:
-    return span._replace(quote=texts[span.field if span.turn is None else span.turn][span.start : span.end])
 
 
 def _place(span: Span) -> str:

@@ -153,7 +153,9 @@ def task(
         "data": parts,
         "meta": beside,
         "annotations": [_annotation(interface, sitting) for sitting in _sittings(people)],
-        "predictions": [_prediction(interface, sitting) for sitting in _sittings(judges)],
+        "predictions": [
+            {"model_version": sitting[0].rater, "result": _results(interface, sitting)} for sitting in _sittings(judges)
+        ],
     }
 
 
@@ -173,10 +175,6 @@ def _annotation(interface: Interface, sitting: Sequence[LabelStudioAnswer]) -> d
     # Without `ground_truth: false` Label Studio takes an annotation for a reference label.
     annotation = {"was_cancelled": False, "ground_truth": False, "result": _results(interface, sitting)}
     return annotation if sitting[0].seconds is None else {**annotation, "lead_time": sitting[0].seconds}
-
-
-def _prediction(interface: Interface, sitting: Sequence[LabelStudioAnswer]) -> dict[str, Any]:
-    return {"model_version": sitting[0].rater, "result": _results(interface, sitting)}
 
 
 def _results(interface: Interface, sitting: Sequence[LabelStudioAnswer]) -> list[dict[str, Any]]:
