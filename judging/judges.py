@@ -413,6 +413,9 @@ def _undeclared(provider: str) -> str:
     }
 
 
+LONGEST_PARAMETERS = 20_000  # characters, as JSON: they go out with every request
+
+
 def checked_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """The parameters, checked. Refused if they are not valid JSON, or include a parameter that Panelbench itself
     sets."""
@@ -421,6 +424,8 @@ def checked_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
         sentence = _("Not a parameter of a judge: %s") % ", ".join(reserved)
     elif not _is_json(parameters):
         sentence = _("The parameters contain a number or a character that JSON does not allow.")
+    elif len(canonical(parameters)) > LONGEST_PARAMETERS:
+        sentence = _("The parameters have more than %d characters.") % LONGEST_PARAMETERS
     if sentence:
         raise Refused(sentence, code="parameters", fields={"parameters": sentence})
     return {name: as_whole(value) for name, value in parameters.items()}

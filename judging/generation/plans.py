@@ -351,6 +351,8 @@ def _refuse_size(
 ) -> None:
     if not 1 <= len(name) <= MOST_NAMED:
         raise _plan_refusal("name", _("A name has from 1 to %d characters.") % MOST_NAMED)
+    if not any(character.isprintable() and not character.isspace() for character in name):
+        raise _plan_refusal("name", _("Give the plan a name that can be seen."))
     if not 1 <= len(generators) <= MOST_GENERATORS:
         raise _plan_refusal("generators", _("Choose from 1 to %d generators.") % MOST_GENERATORS)
     # The key of an item ends with its generator, its user model, and with its repeat from the second on
