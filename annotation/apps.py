@@ -39,10 +39,11 @@ def _panels() -> Any:
 
 
 def _redact(user: Any, project: Any) -> None:
-    from annotation.collection import prompt_writing
+    from annotation.collection import prompt_writing, texts
     from annotation.desk import answers
 
     prompt_writing.redact_prompts(user, project)
+    texts.redact_writing(user, project)
     answers.note_rules_kept(user, project)  # the rationales are checked, then erased
     _panels().redact(user, project)
 

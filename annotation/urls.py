@@ -13,6 +13,7 @@ from annotation.api import prompts as prompt_routes
 from annotation.api import qualification as qualification_routes
 from annotation.api import uploads as upload_routes
 from annotation.api import user_comparisons as comparison_routes
+from annotation.api import writing as writing_routes
 from annotation.desk import urls as desk
 from annotation.views import (
     campaigns,
@@ -25,6 +26,7 @@ from annotation.views import (
     rubrics,
     taxonomies,
     user_comparisons,
+    writing,
 )
 
 pages = [
@@ -74,6 +76,17 @@ pages = [
         rubrics.withdraw_version,
         name="rubric_withdraw",
     ),
+    path("desk/writing/<int:writing>/", writing.writing_view, name="desk_writing"),
+    path("desk/writing/at/<uuid:writing_key>/", writing.writing_text_view, name="desk_writing_text"),
+    path("desk/writing/at/<uuid:writing_key>/submit/", writing.writing_submit_view, name="desk_writing_submit"),
+    path("desk/writing/at/<uuid:writing_key>/draft/", writing.writing_draft_view, name="desk_writing_draft"),
+    path("desk/writing/at/<uuid:writing_key>/skip/", writing.writing_skip_view, name="desk_writing_skip"),
+    path("p/<slug:project>/writing/", writing.writing_duties_page, name="writing_duties"),
+    path("p/<slug:project>/writing/new/", writing.new_writing_duty, name="writing_duty_new"),
+    path("p/<slug:project>/writing/<int:writing>/", writing.writing_duty_page, name="writing_duty"),
+    path("p/<slug:project>/writing/<int:writing>/state/", writing.set_writing_state_view, name="writing_state"),
+    path("p/<slug:project>/writing/<int:writing>/store/", writing.store_writing_view, name="writing_store"),
+    path("p/<slug:project>/writing/<int:writing>/<int:human_text>/", writing.writing_read_page, name="writing_text"),
     path("p/<slug:project>/prompts/", prompts.prompt_collections_page, name="prompt_collections"),
     path("p/<slug:project>/prompts/new/", prompts.new_prompt_collection, name="prompt_collection_new"),
     path("p/<slug:project>/prompts/<int:collection>/", prompts.prompt_collection_page, name="prompt_collection"),
@@ -208,6 +221,43 @@ imports_api = [
 ]
 
 api = [
+    path("projects/<slug:project>/writing/", writing_routes.WritingDuties.as_view(), name="api_writing_duties"),
+    path(
+        "projects/<slug:project>/writing/<int:writing>/",
+        writing_routes.WritingDutyDetail.as_view(),
+        name="api_writing_duty",
+    ),
+    path(
+        "projects/<slug:project>/writing/<int:writing>/state/",
+        writing_routes.WritingDutyState.as_view(),
+        name="api_writing_state",
+    ),
+    path(
+        "projects/<slug:project>/writing/<int:writing>/store/",
+        writing_routes.StoreWriting.as_view(),
+        name="api_writing_store",
+    ),
+    path(
+        "projects/<slug:project>/writing/<int:writing>/texts/",
+        writing_routes.HumanTexts.as_view(),
+        name="api_human_texts",
+    ),
+    path(
+        "projects/<slug:project>/writing/<int:writing>/texts/<int:human_text>/decision/",
+        writing_routes.WritingDecision.as_view(),
+        name="api_writing_decision",
+    ),
+    path("projects/<slug:project>/desk/writing/", writing_routes.OwnWritingDuties.as_view(), name="api_desk_writing"),
+    path(
+        "projects/<slug:project>/desk/writing/<int:writing>/take/",
+        writing_routes.TakePrompt.as_view(),
+        name="api_desk_writing_take",
+    ),
+    path(
+        "projects/<slug:project>/desk/writing/at/<uuid:writing_key>/",
+        writing_routes.SubmitWriting.as_view(),
+        name="api_desk_writing_submit",
+    ),
     path("projects/<slug:project>/datasets/", content_routes.Datasets.as_view(), name="api_datasets"),
     path("projects/<slug:project>/datasets/<int:dataset>/", content_routes.DatasetDetail.as_view(), name="api_dataset"),
     path(

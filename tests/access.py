@@ -21,7 +21,7 @@ from analytics.answers import revisions
 from analytics.exporting import exports, shares, transfers
 from analytics.models import Chart, Snapshot
 from annotation import selections, taxonomies
-from annotation.collection import prompt_collections, prompt_writing
+from annotation.collection import prompt_collections, prompt_writing, texts
 from annotation.collection.prompt_collections import WantedPrompts
 from annotation.desk import leasing, service
 from annotation.desk.answers import Answer
@@ -92,6 +92,9 @@ ALLOWED: dict[str, set[str]] = {
     **dict.fromkeys(
         ("prompt_write", "prompt_draft", "prompt_revision_draft", "prompt_review", "prompt_decide"), HOLDER
     ),
+    **dict.fromkeys(("desk_writing", "desk_writing_text", "desk_writing_submit", "desk_writing_draft"), HOLDER),
+    **dict.fromkeys(("desk_writing_skip", "api_desk_writing_take", "api_desk_writing_submit"), HOLDER),
+    "api_desk_writing": MEMBERS,
     "desk_closing": set(),  # nobody before the lead switches it on and a duty is done
     **dict.fromkeys(("questionnaire", "questionnaire_csv", "api_questionnaire"), LEAD),
     **dict.fromkeys(("desk_feedback", "desk_contest", "desk_ask", "desk_questions"), HOLDER),
@@ -225,7 +228,17 @@ def furnish(cast: Cast) -> dict[str, Any]:
         "curation": curating.curate(dataset=campaign.dataset, name="Few", settings=CurationSettings(n=1)).pk,
         **_told(cast, campaign),
         **_prompted(cast),
+        **_writing(cast, duty),
     }
+
+
+def _writing(cast: Cast, duty: Any) -> dict[str, Any]:
+    """A duty of the panel to write, and Maarika's draft of a text."""
+    about = {"dataset": duty.campaign.dataset, "panel": duty.panel, "kind": "turns", "part": "agent"}
+    writing = texts.open_writing_duty(project=cast.kassa, name="Writing", **about)
+    text = texts.take_prompt(duty=writing, annotator=scene.annotator(cast, cast.maarika))
+    assert text is not None
+    return {"writing": writing.pk, "human_text": text.pk, "writing_key": text.key}
 
 
 def _prompted(cast: Cast) -> dict[str, Any]:

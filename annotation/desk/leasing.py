@@ -39,6 +39,7 @@ from annotation.models import (
     QualificationRule,
     Selection,
     Skip,
+    WritingText,
 )
 from annotation.qualification import controls, exams, gate
 from annotation.qualification.gate import Stage
@@ -66,6 +67,10 @@ WHERE slot.duty_id = %s AND slot.state = 'open'
   AND NOT EXISTS (
     SELECT 1 FROM annotation_skip skip
     WHERE skip.duty_id = slot.duty_id AND skip.item_id = slot.item_id AND skip.annotator_id = %s)
+  AND NOT EXISTS (
+    SELECT 1 FROM annotation_writingtext written
+    JOIN annotation_item item ON item.external_id = written.external_id
+    WHERE written.annotator_id = %s AND written.external_id <> '' AND item.id = slot.item_id)
 ORDER BY slot.position, slot.slot LIMIT 1
 """
 _UNLOCKED = "FOR NO KEY UPDATE OF slot SKIP LOCKED"
@@ -129,7 +134,8 @@ def duties(user: User) -> list[DeskDuty]:
     skipped = Skip.objects.filter(controls.unseen_skips(OuterRef("pk")), ~Exists(answered), annotator__user=user)
     asked = ItemQuestion.objects.filter(duty=OuterRef("pk"))
     same_item = Assignment.objects.filter(duty=OuterRef("duty"), item=OuterRef("item"), annotator__user=user)
-    free = Assignment.objects.filter(~Exists(same_item), duty=OuterRef("pk")).exclude(state=Assignment.State.SUBMITTED)
+    not_own = ~Exists(same_item), ~Exists(own_writing(annotator__user=user))
+    free = Assignment.objects.filter(*not_own, duty=OuterRef("pk")).exclude(state=Assignment.State.SUBMITTED)
     rows = (
         seated_duties(user).exclude(campaign__state=Campaign.State.CLOSED).select_related("campaign__project", "panel")
     )
@@ -455,7 +461,7 @@ def _claim(
 def _ahead(duty: Duty, annotator: Annotator) -> Assignment | None:
     """The first open slot after the annotator's last submitted item, locked; slots locked by others are passed over."""
     locking = _UNLOCKED if connection.features.has_select_for_update_skip_locked else ""
-    pk = _first_pk(_AHEAD + locking, [duty.pk, annotator.pk, duty.pk, annotator.pk])
+    pk = _first_pk(_AHEAD + locking, [duty.pk, annotator.pk, duty.pk, annotator.pk, annotator.pk])
     if pk is None:
         return None
     return _OF_SLOT.load((pk, Assignment.State.OPEN, None, None, None))
@@ -471,11 +477,17 @@ def _behind(duty: Duty, annotator: Annotator, item: int | None, now: datetime) -
 
 
 def _free(duty: Duty, annotator: Annotator, item: int | None, now: datetime) -> QuerySet[Assignment]:
-    """The slots that this annotator may take: open or expired ones of items in which they have no slot."""
+    """The slots that this annotator may take: open or expired ones of items in which they have no slot, and which they
+    did not write."""
     open_or_over = Q(state=Assignment.State.OPEN) | Q(state=Assignment.State.LEASED, leased_until__lt=now)
     mine = Exists(Assignment.objects.filter(duty=duty, annotator=annotator, item=OuterRef("item")))
-    free = Assignment.objects.filter(open_or_over, ~mine, duty=duty)
+    free = Assignment.objects.filter(open_or_over, ~mine, ~Exists(own_writing(annotator=annotator)), duty=duty)
     return free if item is None else free.filter(item=item)
+
+
+def own_writing(**author: Any) -> QuerySet[WritingText]:
+    """The texts of an annotator that are the slot's item, or the one that it is a copy of: nobody rates their own."""
+    return WritingText.objects.filter(**author, external_id=OuterRef("item__external_id")).exclude(external_id="")
 
 
 def _first_pk(statement: str, values: Sequence[int]) -> int | None:

@@ -26,6 +26,7 @@ from accounts import languages
 from accounts.inputs import without_nul
 from accounts.refusals import Refused
 from annotation import pay, questionnaires
+from annotation.collection import texts
 from annotation.desk import leasing, notes, pairs, presentation, service, threads
 from annotation.desk.answers import Answer, posted_spans
 from annotation.models import Assignment, Campaign, ControlPause, Duty, PromptCollection, Skip
@@ -157,6 +158,7 @@ def duties_view(request: HttpRequest) -> HttpResponse:
     listed = leasing.duties(request.user)
     due = questionnaires.questionnaires_due(request.user, listed)
     context = {"title": _("Your duties"), "duties": listed, "closing": due, "prompts": _prompt_collections(request)}
+    context["writing"] = texts.writing_duties(request.user)
     kept = service.kept_drafts(request.user).filter(kept_at__gt=timezone.now() - KEPT_SHOWN).exclude(answers={})
     return render(request, "annotation/home.html", {**context, "kept": kept})
 

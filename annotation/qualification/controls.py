@@ -28,6 +28,7 @@ from annotation.models import (
     Rating,
     ReferenceItem,
     Skip,
+    WritingText,
 )
 from annotation.qualification.matching import ReferenceComparison, compare
 from annotation.qualification.references import (
@@ -86,7 +87,7 @@ def next_unseen(*, duty: Duty, annotator: Annotator, rule: QualificationRule) ->
     unseen = here | Q(duty__stands_for=duty, duty__purpose=Duty.Purpose.REPEAT)
     had = set(Assignment.objects.filter(unseen, annotator=annotator).values_list("duty__purpose", "item"))
     had |= set(Skip.objects.filter(unseen, annotator=annotator).values_list("duty__purpose", "item"))
-    pools = {Duty.Purpose.CONTROL: _controls(duty), Duty.Purpose.REPEAT: _repeatable(duty, annotator)}
+    pools = {Duty.Purpose.CONTROL: _controls(duty, annotator), Duty.Purpose.REPEAT: _repeatable(duty, annotator)}
     free = {purpose: [item for item in items if (purpose.value, item) not in had] for purpose, items in pools.items()}
     if due is None or not free[due]:
         return None
@@ -107,8 +108,11 @@ def unseen_skips(duty: Any) -> Q:
     return Q(duty__stands_for=duty, duty__purpose__in=UNSEEN)
 
 
-def _controls(duty: Duty) -> list[int]:
-    return list(reference_items(duty=duty, purpose=ReferenceItem.Purpose.CONTROL).values_list("item", flat=True))
+def _controls(duty: Duty, annotator: Annotator) -> list[int]:
+    """The controls of a duty that the annotator did not write themselves."""
+    written = WritingText.objects.filter(annotator=annotator).exclude(external_id="").values("external_id")
+    controls = reference_items(duty=duty, purpose=ReferenceItem.Purpose.CONTROL)
+    return list(controls.exclude(item__external_id__in=written).values_list("item", flat=True))
 
 
 def _repeatable(duty: Duty, annotator: Annotator) -> list[int]:

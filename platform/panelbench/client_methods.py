@@ -331,6 +331,28 @@ METHODS: Mapping[str, Method] = {
     "GET /projects/{project}/judges/{judge}/preview/": Method(
         "prompts", "The exact messages that this judge would send for one item."
     ),
+    "GET /projects/{project}/writing/": Method("writing_duties", "The project's duties to write."),
+    "POST /projects/{project}/writing/": Method(
+        "open_writing_duty", "Have a panel write answers, or the turns of one role, for the prompts of a dataset."
+    ),
+    "GET /projects/{project}/writing/{writing}/": Method("writing_duty", "One duty to write, and how far it is."),
+    "PUT /projects/{project}/writing/{writing}/state/": Method(
+        "set_writing_state", "Open, pause or close a duty to write.", repeatable=True
+    ),
+    "POST /projects/{project}/writing/{writing}/store/": Method(
+        "store_writing", "Store accepted texts of people as items, among the models' texts or as a dataset of a name."
+    ),
+    "GET /projects/{project}/writing/{writing}/texts/": Method("human_texts", "The texts of a duty to write."),
+    "PUT /projects/{project}/writing/{writing}/texts/{human_text}/decision/": Method(
+        "decide_writing", "Accept a text of a person, or send it back with a comment.", repeatable=True
+    ),
+    "GET /projects/{project}/desk/writing/": Method("own_writing_duties", "Your duties to write."),
+    "POST /projects/{project}/desk/writing/{writing}/take/": Method(
+        "take_prompt", "The prompt that you are writing for, else the next one.", repeatable=True
+    ),
+    "POST /projects/{project}/desk/writing/at/{writing_key}/": Method(
+        "submit_writing", "Submit a text; the same key and texts again are stored once.", repeatable=True
+    ),
     "GET /projects/{project}/runs/": Method("runs", "The project's runs."),
     "POST /projects/{project}/runs/forecast/": Method(
         "forecast_run",

@@ -302,6 +302,8 @@ SPECTACULAR_SETTINGS = {
         "CollectedPromptState": "annotation.models.collection.CollectedPrompt.State",
         "PromptCollectionState": "annotation.models.collection.PromptCollection.State",
         "RealisationState": "judging.models.Realisation.State",
+        "WritingDutyKind": "annotation.models.writing.WritingDuty.Kind",
+        "WritingTextState": "annotation.models.writing.WritingText.State",
         "DecisionEnum": [
             (use, use)
             for use in (

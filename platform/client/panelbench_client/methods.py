@@ -561,6 +561,113 @@ class PlainMethods(ServerConnection):
         asked: dict[str, Any] = {"item": item, "rubric_version": rubric_version}
         return cast(list[types.Prompt], self.json("GET", self.at("judges/{}/preview/", judge), params=asked))
 
+    @operation("GET", "/projects/{project}/writing/")
+    def writing_duties(self) -> Iterator[types.WritingDuty]:
+        """The project's duties to write."""
+        return self.pages(self.at("writing/"))
+
+    @operation("POST", "/projects/{project}/writing/")
+    def open_writing_duty(
+        self,
+        name: str,
+        dataset: int,
+        panel: int,
+        *,
+        kind: types.WritingDutyKind | None = None,
+        part: str | None = None,
+        most_turns: int | None = None,
+        shortest: int | None = None,
+        longest: int | None = None,
+        per_prompt: int | None = None,
+        generator: str | None = None,
+        instructions: str | None = None,
+        seed: int | None = None,
+    ) -> types.WritingDutyDetail:
+        """Have a panel write answers, or the turns of one role, for the prompts of a dataset."""
+        sent: dict[str, Any] = {"name": name, "dataset": dataset, "panel": panel}
+        sent |= given(
+            kind=kind,
+            part=part,
+            most_turns=most_turns,
+            shortest=shortest,
+            longest=longest,
+            per_prompt=per_prompt,
+            generator=generator,
+            instructions=instructions,
+            seed=seed,
+        )
+        return cast(types.WritingDutyDetail, self.json("POST", self.at("writing/"), json=sent))
+
+    @operation("GET", "/projects/{project}/writing/{writing}/")
+    def writing_duty(self, writing: int) -> types.WritingDutyDetail:
+        """One duty to write, and how far it is."""
+        return cast(types.WritingDutyDetail, self.json("GET", self.at("writing/{}/", writing)))
+
+    @operation("PUT", "/projects/{project}/writing/{writing}/state/")
+    def set_writing_state(self, writing: int, state: types.CampaignState) -> types.WritingDutyDetail:
+        """Open, pause or close a duty to write."""
+        sent: dict[str, Any] = {"state": state}
+        address = self.at("writing/{}/state/", writing)
+        return cast(types.WritingDutyDetail, self.json("PUT", address, json=sent, repeatable=True))
+
+    @operation("POST", "/projects/{project}/writing/{writing}/store/")
+    def store_writing(self, writing: int, *, name: str | None = None) -> types.StoredWriting:
+        """Store accepted texts of people as items, among the models' texts or as a dataset of a name."""
+        sent = given(name=name)
+        return cast(types.StoredWriting, self.json("POST", self.at("writing/{}/store/", writing), json=sent))
+
+    @operation("GET", "/projects/{project}/writing/{writing}/texts/")
+    def human_texts(
+        self,
+        writing: int,
+        *,
+        state: Literal["accepted", "released", "returned", "skipped", "submitted", "writing"] | None = None,
+    ) -> Iterator[types.HumanText]:
+        """The texts of a duty to write."""
+        return self.pages(self.at("writing/{}/texts/", writing), state=state)
+
+    @operation("PUT", "/projects/{project}/writing/{writing}/texts/{human_text}/decision/")
+    def decide_writing(
+        self,
+        writing: int,
+        human_text: int,
+        decision: types.WritingDecisionDecisionEnum,
+        *,
+        comment: str | None = None,
+    ) -> types.HumanText:
+        """Accept a text of a person, or send it back with a comment."""
+        sent: dict[str, Any] = {"decision": decision}
+        sent |= given(comment=comment)
+        address = self.at("writing/{}/texts/{}/decision/", writing, human_text)
+        return cast(types.HumanText, self.json("PUT", address, json=sent, repeatable=True))
+
+    @operation("GET", "/projects/{project}/desk/writing/")
+    def own_writing_duties(self) -> list[types.OwnWritingDuty]:
+        """Your duties to write."""
+        return cast(list[types.OwnWritingDuty], self.json("GET", self.at("desk/writing/")))
+
+    @operation("POST", "/projects/{project}/desk/writing/{writing}/take/")
+    def take_prompt(self, writing: int) -> types.WritingPrompt | None:
+        """The prompt that you are writing for, else the next one."""
+        address = self.at("desk/writing/{}/take/", writing)
+        return cast(types.WritingPrompt | None, self.json("POST", address, repeatable=True))
+
+    @operation("POST", "/projects/{project}/desk/writing/at/{writing_key}/")
+    def submit_writing(
+        self,
+        writing_key: str,
+        texts: Sequence[str],
+        *,
+        seconds: float | None = None,
+        pasted: int | None = None,
+        confirmed: bool | None = None,
+    ) -> types.WritingPrompt:
+        """Submit a text; the same key and texts again are stored once."""
+        sent: dict[str, Any] = {"texts": texts}
+        sent |= given(seconds=seconds, pasted=pasted, confirmed=confirmed)
+        address = self.at("desk/writing/at/{}/", writing_key)
+        return cast(types.WritingPrompt, self.json("POST", address, json=sent, repeatable=True))
+
     @operation("GET", "/projects/{project}/runs/")
     def runs(
         self,

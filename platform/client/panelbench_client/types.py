@@ -182,6 +182,10 @@ WhatEnum: TypeAlias = Literal[
     "recomputation",
     "bundle",
 ]
+WritingDecisionDecisionEnum: TypeAlias = Literal["accepted", "returned"]
+WritingDutyKind: TypeAlias = Literal["answer", "turns"]
+WritingSubmissionDecisionEnum: TypeAlias = Literal["accepted", "returned"]
+WritingTextState: TypeAlias = Literal["writing", "submitted", "returned", "accepted", "skipped", "released"]
 
 
 class AdjudicationDecision(TypedDict):
@@ -1172,6 +1176,19 @@ class HandedOut(TypedDict):
     assignments: int
 
 
+class HumanText(TypedDict):
+    """A text of one person for one prompt, as leads see it."""
+
+    id: int
+    item: str
+    language: str
+    annotator: str
+    state: WritingTextState
+    skip_reason: str
+    submissions: list[WritingSubmission]
+    stored_in: int | None
+
+
 class Import(TypedDict):
     id: int
     kind: ImportKind
@@ -1540,6 +1557,15 @@ class OwnText(TypedDict):
     criterion: str
     point: float | None
     text: str
+
+
+class OwnWritingDuty(TypedDict):
+    id: int
+    name: str
+    instructions: str
+    shortest: int
+    longest: int
+    paused: bool
 
 
 class Panel(TypedDict):
@@ -2250,11 +2276,19 @@ class StorePrompts(TypedDict):
     dataset: int
 
 
+class StoreWriting(TypedDict):
+    name: NotRequired[str]
+
+
 class StoredPlan(TypedDict):
     """`job`: the one that stores the dataset, where it has many texts; `dataset` is null then."""
 
     dataset: int | None
     job: int | None
+
+
+class StoredWriting(TypedDict):
+    dataset: int
 
 
 class Stratum(TypedDict):
@@ -2348,6 +2382,13 @@ class Submission(TypedDict):
     answers: list[Answer]
     seconds: NotRequired[float]
     certainty: NotRequired[int | None]
+
+
+class SubmitWriting(TypedDict):
+    texts: list[str]
+    seconds: NotRequired[float]
+    pasted: NotRequired[int]
+    confirmed: NotRequired[bool]
 
 
 class Target(TypedDict):
@@ -2593,6 +2634,79 @@ class WorkflowStep(TypedDict):
     threshold: str
     action: str
     figures: list[StepFigure]
+
+
+class WritingDecision(TypedDict):
+    decision: WritingDecisionDecisionEnum
+    comment: NotRequired[str]
+
+
+class WritingDuty(TypedDict):
+    """A panel's duty to write. `part`: the field that is written, or the role whose turns are."""
+
+    id: int
+    name: str
+    dataset: int
+    panel: int
+    kind: NotRequired[WritingDutyKind]
+    part: NotRequired[str]
+    most_turns: NotRequired[int]
+    shortest: NotRequired[int]
+    longest: NotRequired[int]
+    per_prompt: NotRequired[int]
+    generator: NotRequired[str]
+    instructions: NotRequired[str]
+    seed: NotRequired[int]
+    state: CampaignState
+
+
+class WritingDutyDetail(TypedDict):
+    """A panel's duty to write. `part`: the field that is written, or the role whose turns are."""
+
+    id: int
+    name: str
+    dataset: int
+    panel: int
+    kind: NotRequired[WritingDutyKind]
+    part: NotRequired[str]
+    most_turns: NotRequired[int]
+    shortest: NotRequired[int]
+    longest: NotRequired[int]
+    per_prompt: NotRequired[int]
+    generator: NotRequired[str]
+    instructions: NotRequired[str]
+    seed: NotRequired[int]
+    state: CampaignState
+    progress: Json
+
+
+class WritingPrompt(TypedDict):
+    """A prompt as its author sees it. A turn that is to be written is null."""
+
+    key: str
+    state: str
+    language: str
+    fields: Json
+    turns: Json
+    places: int
+    least: int
+    draft: list[str]
+    comment: str
+
+
+class WritingState(TypedDict):
+    state: CampaignState
+
+
+class WritingSubmission(TypedDict):
+    number: int
+    texts: list[str]
+    warnings: Json
+    seconds: float
+    pasted: int
+    submitted_at: Moment
+    decision: WritingSubmissionDecisionEnum | BlankEnum
+    comment: str
 
 
 class WrittenPrompt(TypedDict):

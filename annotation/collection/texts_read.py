@@ -1,0 +1,182 @@
+"""What leads do with texts written by people: read them, accept or send them back, and store them as items.
+
+Who wrote a text is a code of the person, or one name for all: it is the item's generator, which no annotator sees. The
+id of the item is random, and `desk.leasing` never offers it to its author, in copies of the dataset neither.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from uuid import uuid4
+
+from django.db import transaction
+from django.db.models import Count, Min, Q, QuerySet
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from uuid_utils.compat import uuid7
+
+from accounts import access, audit
+from accounts.inputs import storable
+from accounts.models import Project, User
+from accounts.refusals import Refused
+from annotation.collection.texts import HOLD, prompts_of, written_parts
+from annotation.imports import storage
+from annotation.models import Dataset, WritingDuty, WritingSubmission, WritingText
+from annotation.readers import ItemRow
+
+LONGEST_COMMENT = 2_000
+LONGEST_NAME = 200
+NOT_OF_PEOPLE = ("is_translation", "translated_by", "source_language", "source_item", "repeat", "family_is_whole")
+"""Attributes of the prompt's item that are about the text of a model, and not about the scenario."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WritingProgress:
+    """How far a duty to write is: texts that are wanted, and how many are in each state."""
+
+    wanted: int
+    writing: int
+    submitted: int
+    returned: int
+    accepted: int
+    skipped: int
+    released: int
+    stored: int
+    people: int
+
+    @property
+    def percent(self) -> int:
+        return 100 if self.accepted >= self.wanted else 100 * self.accepted // max(1, self.wanted)
+
+
+def writing_progress(duty: WritingDuty) -> WritingProgress:
+    """The progress of a duty, from its rows."""
+    states = {state: Count("pk", filter=Q(state=state)) for state in WritingText.State.values}
+    texts = WritingText.objects.filter(duty=duty)
+    counted = texts.aggregate(
+        **states,
+        stored=Count("pk", filter=Q(stored_in__isnull=False)),
+        people=Count("annotator", distinct=True),
+    )
+    return WritingProgress(wanted=len(prompts_of(duty)) * duty.per_prompt, **counted)
+
+
+def decide_writing(*, text: WritingText, decision: str, comment: str = "", actor: User | None = None) -> None:
+    """Accept a submitted text, or send it back with a comment; an accepted one may still be sent back until it is
+    stored. The same decision again changes nothing. Nobody decides on their own text."""
+    access.refuse_archived(text.duty.project)
+    comment = storable(comment).strip()
+    if actor is not None and text.annotator.user_id == actor.pk:
+        raise Refused(_("You wrote this text. Another lead decides on it."), code="own_text")
+    if decision not in (WritingSubmission.Decision.ACCEPTED, WritingSubmission.Decision.RETURNED):
+        wrong = _("Accept the text, or send it back.")
+        raise Refused(wrong, code="invalid", fields={"decision": wrong})
+    if decision == WritingSubmission.Decision.RETURNED and not comment:
+        wrong = _("Write what should be different.")
+        raise Refused(wrong, code="invalid", fields={"comment": wrong})
+    if len(comment) > LONGEST_COMMENT:
+        wrong = _("At most %d characters.") % LONGEST_COMMENT
+        raise Refused(wrong, code="invalid", fields={"comment": wrong})
+    now = timezone.now()
+    with transaction.atomic():
+        own = WritingText.objects.filter(pk=text.pk, stored_in=None)
+        if decision == WritingSubmission.Decision.ACCEPTED:
+            done = own.filter(state=WritingText.State.SUBMITTED).update(state=WritingText.State.ACCEPTED)
+        else:
+            sent = own.filter(state__in=(WritingText.State.SUBMITTED, WritingText.State.ACCEPTED))
+            done = sent.update(state=WritingText.State.RETURNED, key=uuid7(), held_until=now + HOLD)
+        if not done:
+            if own.filter(state=decision).exists():
+                return
+            raise Refused(_("This text is in another state now; nothing was changed."), code="wrong_state")
+        newest = WritingSubmission.objects.filter(text=text).order_by("-number").values("pk")[:1]
+        WritingSubmission.objects.filter(pk__in=list(newest.values_list("pk", flat=True))).update(
+            decision=decision, comment=comment, decided_by=actor, decided_at=now
+        )
+        verb = "accept text" if decision == WritingSubmission.Decision.ACCEPTED else "send text back"
+        audit.record(actor=actor, project=text.duty.project, verb=verb, subject=text)
+    text.refresh_from_db()
+
+
+def generator_codes(project: Project) -> dict[int, str]:
+    """The code of each person who wrote in the project, by annotator: numbered by their first text, never changed."""
+    rows = WritingText.objects.filter(duty__project=project).order_by().values("annotator").annotate(first=Min("pk"))
+    ordered = sorted(rows, key=lambda row: row["first"])
+    return {row["annotator"]: f"person {number:02d}" for number, row in enumerate(ordered, 1)}
+
+
+def accepted_texts(duty: WritingDuty) -> QuerySet[WritingText]:
+    """The accepted texts that are no items yet."""
+    return WritingText.objects.filter(duty=duty, state=WritingText.State.ACCEPTED, stored_in=None).order_by("pk")
+
+
+def store_writing(*, duty: WritingDuty, name: str = "", actor: User | None = None) -> Dataset:
+    """Store the accepted texts as items, once: in the next version of the duty's dataset, among the models' texts, or
+    as a dataset of the given ``name``.
+
+    Refused: nothing to store, a name that is taken, and a dataset of prompts, which nobody rates, without a ``name``.
+    """
+    access.refuse_archived(duty.project)
+    name = storable(name).strip()
+    if len(name) > 200:
+        raise Refused(
+            _("At most %d characters.") % 200, code="invalid", fields={"name": _("At most %d characters.") % 200}
+        )
+    with transaction.atomic():
+        WritingDuty.objects.select_for_update().get(pk=duty.pk)
+        texts = list(accepted_texts(duty).select_related("item"))
+        if not texts:
+            raise Refused(_("No accepted text waits to be stored."), code="empty")
+        if name and Dataset.objects.filter(project=duty.project, name=name).exists():
+            raise storage.name_taken(name)
+        newest = Dataset.objects.holding(duty.dataset).first() or duty.dataset
+        if not name and not newest.allocatable:
+            sentence = _("“%(dataset)s” has prompts only. Give the dataset of the texts a name.")
+            sentence %= {"dataset": newest.name}
+            raise Refused(sentence, code="invalid", fields={"name": sentence})
+        for text in texts:
+            text.external_id = f"{text.item.cluster[:150]}/{text.item.language}/text-{uuid4().hex[:12]}"
+        rows = _rows(duty, texts)
+        if name:
+            dataset = storage.store(
+                project=duty.project,
+                name=name,
+                items=rows,
+                actor=actor,
+                layout=duty.dataset.layout,
+                licence=duty.dataset.licence,
+                derived_from=duty.dataset,
+            )
+        else:
+            dataset = storage.append_items(dataset=newest, items=rows, actor=actor)
+        for text in texts:
+            text.stored_in = dataset
+        WritingText.objects.bulk_update(texts, ["external_id", "stored_in"], batch_size=500)
+        audit.record(actor=actor, project=duty.project, verb="store written texts", subject=duty)
+    return dataset
+
+
+def _rows(duty: WritingDuty, texts: Sequence[WritingText]) -> Iterator[ItemRow]:
+    codes = generator_codes(duty.project)
+    submitted = WritingSubmission.objects.filter(text__in=texts).order_by("number").values_list("text", "texts")
+    newest = dict(submitted)
+    for text in texts:
+        item = text.item
+        turns, fields = written_parts(duty, item, newest[text.pk])
+        yield ItemRow(
+            external_id=text.external_id,
+            language=item.language,
+            generator=duty.generator or codes[text.annotator_id],
+            scenario=item.cluster,
+            title="",
+            turns=turns,
+            fields=fields,
+            attributes={
+                **{key: value for key, value in item.attributes.items() if key not in NOT_OF_PEOPLE},
+                "written_by": "person",
+                "writing_duty": duty.name,
+            },
+            content_warning=item.content_warning,
+            line=0,
+        )
