@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 
 from accounts import languages
 from judging.forms import DETAILS, FACTOR_NAMES, GROUPINGS, LEVEL_NAMES, JudgeForm
+from judging.generation.preset_words import translated_title
 from judging.generation.problem_words import PROBLEM_LABELS, problem_sentence
 from judging.judges import TASK_NAMES
 from judging.models import Attempt, Call, Verdict
@@ -20,6 +21,7 @@ from judging.reading_reasons import LABELS, read_as, reason_sentence
 from judging.replies import reply_text
 
 register = template.Library()
+register.filter("translated_title", translated_title)
 
 
 @register.filter

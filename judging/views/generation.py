@@ -31,6 +31,7 @@ from judging.generation import conversations, decisions, plans
 from judging.generation.drawing import draw_parameters
 from judging.generation.messages import TOLD, generation_messages
 from judging.generation.plan_forecasts import forecast_generation, forecast_plan
+from judging.generation.preset_words import translated_title
 from judging.generation.specs import PRESETS, Spec, parse_spec, preset
 from judging.generation.translations import EXAMPLE_SOURCE, text_messages
 from judging.models import GenerationAttempt, GenerationPlan, Realisation
@@ -180,7 +181,7 @@ def _drawn(spec: Spec, parameters: dict[str, str | int], language: str) -> list[
             value = parameters[parameter.name]
             levels = [level for level in parameter.levels if level.value == value]
             text = levels[0].text(language) if levels else str(value)
-            rows.append((parameter.title, value, text if text != str(value) else ""))
+            rows.append((translated_title(parameter.title), value, text if text != str(value) else ""))
     return rows
 
 
@@ -493,5 +494,5 @@ def spec_page(request: HttpRequest, project: str, spec: str) -> HttpResponse:
     shown = known.get(spec) or preset(spec)
     number = whole_number(request.GET.get("example"), largest=10_000) or 1
     language = next((tag for tag in shown.templates if tag), "en")
-    context = {"title": shown.title, "project": current_project, "spec": shown, "key": spec}
+    context = {"title": translated_title(shown.title), "project": current_project, "spec": shown, "key": spec}
     return render(request, "judging/generation/spec.html", {**context, **_example(shown, number, language)})

@@ -22,6 +22,7 @@ from judging.asking import endpoints
 from judging.asking.allowances import LARGEST_CAP
 from judging.asking.declarations import DeclaredProvider
 from judging.generation import plans, sources
+from judging.generation.preset_words import translated_title
 from judging.generation.specs import PRESETS, Spec, from_yaml, parse_spec, preset
 from judging.generation.translations import SourceText
 from judging.models import GenerationPlan, PlanDataset, Realisation
@@ -143,8 +144,12 @@ class PlanForm(forms.Form):
         return specs_of_plans(self.project)
 
     def _specs(self) -> list[tuple[str, str]]:
-        of_plans = [(f"plan-{plan.pk}", spec.title) for plan, spec in self.own_specs]
-        return [*((key, preset(key).title) for key in PRESETS), *of_plans, (OWN_SPEC, gettext("Own spec"))]
+        of_plans = [(f"plan-{plan.pk}", translated_title(spec.title)) for plan, spec in self.own_specs]
+        return [
+            *((key, translated_title(preset(key).title)) for key in PRESETS),
+            *of_plans,
+            (OWN_SPEC, gettext("Own spec")),
+        ]
 
     def clean_further_languages(self) -> list[str]:
         """Canonical tags."""

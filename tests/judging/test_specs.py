@@ -11,6 +11,7 @@ import pytest
 from accounts.refusals import Refused
 from judging.generation.drawing import draw_families, draw_parameters
 from judging.generation.messages import TOLD, WritingProblem, generation_messages, generation_schema
+from judging.generation.preset_words import PARAMETER_TITLES, PRESET_TITLES
 from judging.generation.specs import LISTS, PRESETS, SIMULATIONS, from_yaml, list_levels, parse_spec, preset
 
 STORY = {
@@ -256,3 +257,9 @@ def test_only_a_conversation_has_the_rules_of_one() -> None:
     assert "conversation" not in parse_spec(STORY).stored
     with pytest.raises(ValueError, match="no conversation"):
         _ = parse_spec(STORY).simulation
+
+
+def test_every_title_of_our_own_specs_can_be_translated() -> None:
+    shown = [preset(key) for key in PRESETS]
+    assert {spec.title for spec in shown} <= set(PRESET_TITLES)
+    assert {parameter.title for spec in shown for parameter in spec.parameters} <= set(PARAMETER_TITLES)
