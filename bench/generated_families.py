@@ -27,9 +27,9 @@ HEAD = """\
 replies, as planted. The first budget is too small: the plan pauses, the budget is raised, and it resumes. Then one
 worker is killed, 60 requests in a row get 429, and both workers are killed and started again. *Booked* are the requests
 that were sent, by our attempts; *counted* by the provider. *Twice* are texts with more than one reply that keeps the
-rules. *Found* are discarded replies. A request is booked before it is sent, so that a kill can leave requests that are
-booked and were never sent, and replies that broke a rule and were lost: *booked* exceeds *counted*, and *planted*
-exceeds *found*, by at most *lost*. *Spent first* is the cost when the first budget was exhausted.
+rules. *Found* are discarded replies. A request is booked if its first byte has left (the work session notes it), so
+*booked* is *counted*. A kill can lose replies that broke a rule: *planted* exceeds *found* by at most *lost*. *Spent
+first* is the cost when the first budget was exhausted.
 
 | database | texts | written | whole families | booked | counted | lost | 429 | planted | found | twice | first budget \
 | spent first | cost | seconds |

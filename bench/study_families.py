@@ -4,7 +4,7 @@
 with a queue in a folder: web server, worker and clock as an operator runs them, and a lead and three annotators who use
 the API and the pages. 4 languages x 50 families x 3 generators by the simulated provider, which breaks rules at planted
 rates; two SIGKILLs, a storm of 429, an exhausted budget. Then criteria and labels are judged, 100 Estonian dialogues
-are rated by three people, and every figure is read back from API and page. About five minutes.
+are rated by three people, and every figure is read back from API and page. About nine minutes on two busy cores.
 """
 
 from __future__ import annotations
