@@ -82,7 +82,7 @@ def measure(shared: Path, shown: int = 0) -> list[str]:
     counts: dict[tuple[str, str], int] = defaultdict(int)
     stopped: dict[tuple[str, str], int] = defaultdict(int)
     rules: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
-    printed: Counter[tuple[str, str]] = Counter()
+    printed: Counter[tuple[str, str, str]] = Counter()
     for source, language, sides in spoken_dialogues(shared):
         turns: list[dict[str, str]] = []
         for side, raw in sides:
@@ -96,8 +96,8 @@ def measure(shared: Path, shown: int = 0) -> list[str]:
             stopped[source, side] += bool(codes)
             rules[source, side].update(codes)
             for code in codes:
-                if printed[side, code] < shown:
-                    printed[side, code] += 1
+                if printed[source, side, code] < shown:
+                    printed[source, side, code] += 1
                     values = next(dict(problem.values) for problem in problems if problem.code == code)
                     sys.stdout.write(f"{source} | {side} | {code} {values}: {text[:260]!r}\n")
             turns.append({"speaker": side, "text": text})

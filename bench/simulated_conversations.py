@@ -1,0 +1,275 @@
+"""The whole of the third study: conversations simulated with planted faults, curated, annotated, and its F1 page.
+
+``python -m bench.simulated_conversations`` writes ``bench/results/simulated_conversations.md``, on SQLite with a queue
+in a folder: web server, worker and clock as an operator runs them. A simulated user talks with two chatbots in three
+languages under the reply guard and the judge of user turns; the simulated provider plants refusals, role confusion and
+language mixing. What was found is held against what was planted, request by request. Then nine issues are judged, 20
+conversations per language are curated, two people annotate eight issues and the overall score, and F1 of both labels is
+read from API and page. About four minutes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import random
+import time
+from collections import Counter, defaultdict
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import httpx
+from scipy.stats import binomtest
+
+from bench import server
+from bench.study_families import LONGEST_WAIT_SECONDS, PROVIDER_SEED, StudyOverHttp
+from panelbench.provider.conversing import planted_turn_break
+from panelbench.supervisor import Warden
+from panelbench_client import Client
+from tests.provider_server import RunningProvider, running_provider
+
+TALK_RESULTS = Path(__file__).parent / "results" / "simulated_conversations.md"
+TALK_LANGUAGES, TALK_FAMILIES, CURATED = ("en", "es", "et"), 15, 20
+TALK_CHATBOTS, TALK_USER, TALK_JUDGE = ("sim-steady", "sim-chatty"), "sim-flawed", "sim-harsh"
+TALK_BREAKS = {
+    "utterance": {"inverted_role": 0.05, "mixed_language": 0.03, "copied_brief": 0.02, "reasoning": 0.02},
+    "answer": {"mixed_language": 0.01, "reasoning": 0.03},
+    "verdict": {"refused": 0.10, "unread": 0.01},
+}
+TWO_ANNOTATORS = ("mari", "José «Ñ»")
+ISSUES = (
+    *("uninterpretable", "unsafe", "lacks_empathy", "lacks_commonsense", "repetitive", "incoherent"),
+    *("irrelevant", "nonfactual"),
+)
+TALK_HEAD = """\
+# The third study, from a simulation to its F1 page
+
+One simulated user, two chatbots, three languages, 15 scenes: 90 conversations, of which 20 per language are curated.
+*Planted* are the replies that the provider made break a rule, worked out here again from every stored request; *found*
+are those that the guard or the judge of user turns discarded for it. *Rate* is the share of found ones among the replies
+of that step, with its 95 % interval (Wilson); *asked for* is the rate that the provider was given. A judge run about
+the curated conversations finds the verdicts of the first run, and one about the stored turns those of the simulation.
+"""
+
+
+def measure_talks(kind: str) -> str:
+    """The table of one database."""
+    began = time.monotonic()
+    with contextlib.ExitStack() as stack:
+        os.environ.pop("REDIS_URL", None)
+        provider = stack.enter_context(running_provider(latency=0.02))
+        provider.control(turn_breaks=TALK_BREAKS)
+        declared = {"name": "simulated", "base_url": provider.base_url, "simulated": True}
+        os.environ["PANELBENCH_PROVIDERS"] = json.dumps([declared])
+        stack.enter_context(server.database(kind))
+        log = Path(os.environ["PANELBENCH_DATA_DIR"]) / "programs.log"
+        programs = stack.enter_context(server.running(kind, stack.enter_context(Warden(grace=3)), log))
+        programs.beat.start()
+        study = _people(provider, programs)
+        stack.enter_context(study.browser)
+        plan = _simulated(study)
+        _against_what_was_planted(study, plan)
+        _turns_judged_again(study, plan)
+        _curated_and_annotated(study, plan)
+    study.note("seconds in all", round(time.monotonic() - began))
+    rows = [f"| {what} | {value} |" for what, value in study.rows]
+    return "\n".join([f"## {kind}", "", "| what | value |", "|---|---|", *rows, ""])
+
+
+def _people(provider: RunningProvider, programs: server.Stack) -> StudyOverHttp:
+    from accounts import people, tokens
+    from accounts.models import Membership, Role, Scope, User
+    from bench import scene
+
+    lead = User.objects.create_user("lead@panelbench.test", name="Aino «Ä»", ui_language="en", languages=["en"])
+    project = people.create_project(name="Vestlused “S3” – محادثات", slug="bench", founder=lead)
+    users = [lead]
+    for number, name in enumerate(TWO_ANNOTATORS):
+        languages = list(TALK_LANGUAGES)
+        user = User.objects.create_user(f"a{number}@panelbench.test", name=name, ui_language="en", languages=languages)
+        Membership.objects.create(project=project, user=user, role=Role.ANNOTATOR)
+        users.append(user)
+    secrets = [tokens.issue(user=user, name="bench", scope=Scope.WRITE, project=project)[1] for user in users]
+    clients = [Client(programs.address, secret, "bench") for secret in secrets]
+    cookies = {"sessionid": scene.session_key(lead)}
+    browser = httpx.Client(base_url=programs.address, cookies=cookies, headers={"Accept-Language": "en"}, timeout=60)
+    return StudyOverHttp(clients[0], browser, clients[1:], [user.pk for user in users[1:]], provider, programs)
+
+
+def _simulated(study: StudyOverHttp) -> int:
+    """A finished simulation; the worker holds the conversations."""
+    from accounts.models import Project
+    from judging import tasks
+    from judging.generation import plans
+    from judging.generation.plans import GeneratorChoice
+    from judging.generation.specs import preset
+    from judging.generation.utterance_judge import declare_utterance_judge, utterance_rubric
+
+    project = Project.objects.get(slug="bench")
+    seeded = {"seed": 3}
+    plan = plans.create_plan(
+        project=project,
+        name="Vestlused “1”",
+        spec=preset("simulated-users"),
+        languages=TALK_LANGUAGES,
+        families=TALK_FAMILIES,
+        generators=[GeneratorChoice(provider="simulated", model=one, parameters=seeded) for one in TALK_CHATBOTS],
+        user_models=[GeneratorChoice(provider="simulated", model=TALK_USER, parameters=seeded)],
+        utterance_judge=declare_utterance_judge(project=project, provider="simulated", model=TALK_JUDGE),
+        utterance_rubric=utterance_rubric(project=project),
+        seed=5,
+    )
+    plans.start_plan(plan=plan)
+    began = time.monotonic()
+    tasks.enqueue_plan(plan)
+    while not plans.has_finished(plan):
+        if time.monotonic() - began > LONGEST_WAIT_SECONDS:
+            raise TimeoutError("the simulation did not end")
+        time.sleep(0.5)
+    progress = study.lead.generation_plan(plan.pk)["progress"]
+    study.note("conversations written", f"{progress['written']} of {progress['planned']}")
+    study.note("seconds until all were written", round(time.monotonic() - began))
+    return int(plan.pk)
+
+
+def _against_what_was_planted(study: StudyOverHttp, plan: int) -> None:
+    """Every stored request, held against what the provider planted in its reply."""
+    from judging.generation.guard import SETS_ASIDE
+    from judging.models import GenerationAttempt, Realisation
+
+    replies: Counter[str] = Counter()
+    planted: Counter[tuple[str, str]] = Counter()
+    found: Counter[tuple[str, str]] = Counter()
+    wrong = 0
+    attempts = GenerationAttempt.objects.filter(realisation__plan=plan, outcome="replied").order_by("pk")
+    for attempt in attempts.iterator():
+        step, code = planted_turn_break({"model": attempt.model, **attempt.request}, TALK_BREAKS, PROVIDER_SEED)
+        codes = [problem["code"] for problem in attempt.problems]
+        same = {"refused": "refused_by_judge", "unread": "no_verdict"}.get(code, code)
+        replies[step] += 1
+        planted[step, code] += bool(code)
+        found[step, code] += bool(code) and same in codes
+        wrong += bool(codes) != bool(code) or (bool(code) and same not in codes)
+    for step, rates in TALK_BREAKS.items():
+        for code, rate in rates.items():
+            low, high = binomtest(found[step, code], replies[step]).proportion_ci(method="wilson")
+            share = found[step, code] / replies[step]
+            shown = f"planted {planted[step, code]}, found {found[step, code]} of {replies[step]}"
+            study.note(f"{step}: {code}", f"{shown}; rate {share:.3f} [{low:.3f}, {high:.3f}], asked for {rate}")
+    study.note("replies whose problem is not the planted one", wrong)
+    counts = study.provider.control()
+    study.note("requests booked / counted", f"{attempts.count()} / {counts['answered']}")
+    rows = list(Realisation.objects.filter(plan=plan))
+    aside = Counter(row.problems[0]["code"] for row in rows if row.ended == "set_aside")
+    study.note("conversations set aside by the engine", ", ".join(f"{code} {n}" for code, n in aside.items()) or "none")
+    study.note("how conversations ended", ", ".join(f"{e} {n}" for e, n in Counter(r.ended for r in rows).items()))
+    study.note("user turns of a conversation, mean", f"{fmean(len(row.turns) / 2 for row in rows):.1f}")
+    assert {*aside} <= SETS_ASIDE, aside
+    assert all(count == found[key] for key, count in planted.items()), (planted, found)
+
+
+def _turns_judged_again(study: StudyOverHttp, plan: int) -> None:
+    """The judge of user turns, run about the stored turns: every reply is there."""
+    from judging.generation.utterances import store_utterances
+    from judging.models import GenerationPlan
+
+    simulation = GenerationPlan.objects.select_related("utterance_judge", "project").get(pk=plan)
+    dataset = store_utterances(plan=simulation, name="Kasutaja voorud")
+    before = study.provider.control()["requests"]
+    run = study.lead.start_run(
+        judge=simulation.utterance_judge_id, dataset=dataset.pk, rubric_version=simulation.utterance_rubric_id
+    )
+    study.lead.wait_for_run(run["id"], timeout=LONGEST_WAIT_SECONDS)
+    sent = study.provider.control()["requests"] - before
+    study.note("user turns stored, and requests of a run of their judge", f"{dataset.items.count()}, {sent}")
+
+
+def _curated_and_annotated(study: StudyOverHttp, plan: int) -> None:
+    client = study.lead
+    dataset = int(client.store_generated(plan, "Vestlused", only="all")["dataset"])
+    declared = client.declare_as_study("s3", "simulated", "sim-steady")
+    version = declared["rubric_version"]
+    judged = client.start_run(judge=declared["judge"]["id"], dataset=dataset, rubric_version=version)
+    client.wait_for_run(judged["id"], timeout=LONGEST_WAIT_SECONDS)
+    curated = client.curate("20 keele kohta", dataset, CURATED, run=judged["id"], user="simulator", seed=2)
+    languages = Counter(item["language"] for item in client.items(curated["dataset"]))
+    study.note("curated", ", ".join(f"{language} {count}" for language, count in sorted(languages.items())))
+    assert languages == dict.fromkeys(TALK_LANGUAGES, CURATED), languages
+    before = study.provider.control()["requests"]
+    again = client.start_run(judge=declared["judge"]["id"], dataset=curated["dataset"], rubric_version=version)
+    client.wait_for_run(again["id"], timeout=LONGEST_WAIT_SECONDS)
+    sent = study.provider.control()["requests"] - before
+    study.note("requests of the judge run about the curated set", sent)
+    campaign = int(client.open_campaign("Probleemid", curated["dataset"], version)["id"])
+    verdicts = _majority(study, int(again["id"]))
+    ratings = _annotated(study, campaign, verdicts)
+    _f1(study, campaign, verdicts, ratings)
+
+
+def _majority(study: StudyOverHttp, run: int) -> dict[tuple[str, str], float]:
+    """The score that most repeats give, by item and criterion."""
+    scores: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for verdict in study.lead.verdicts(run=run):
+        if verdict["score"] is not None:
+            scores[verdict["item"], verdict["criterion"]].append(verdict["score"])
+    return {key: Counter(given).most_common(1)[0][0] for key, given in scores.items()}
+
+
+def _annotated(
+    study: StudyOverHttp, campaign: int, verdicts: dict[tuple[str, str], float]
+) -> dict[tuple[str, str, int], float]:
+    """Eight issues and the overall score of every conversation, by two people on the desk."""
+    client = study.lead
+    overall = next(key for _item, key in verdicts if key.startswith("overall"))
+    ratings: dict[tuple[str, str, int], float] = {}
+    for language in TALK_LANGUAGES:
+        panel = client.make_panel(f"Paneel {language}", language=language)
+        for user in study.people:
+            client.seat(panel["id"], user)
+        duty = client.add_duty(campaign, panel["id"], len(study.people), criteria=[*ISSUES, overall], seed=1)
+        for number, annotator in enumerate(study.annotators):
+            rng = random.Random(f"{language}{number}")
+            while taken := annotator.take(duty["id"]):
+                item = taken["item"]["external_id"] if "external_id" in taken["item"] else taken["key"]
+                answers: Any = []
+                for key in ISSUES:
+                    marked = verdicts.get((item, key), rng.random() < 0.2)
+                    answers.append({"criterion": key, "score": int(rng.random() < (0.8 if marked else 0.08))})
+                answers.append({"criterion": overall, "score": rng.choice((2, 3, 4, 4, 5))})
+                annotator.submit(taken["key"], answers, seconds=30)
+                for answer in answers:
+                    ratings[item, answer["criterion"], number] = answer["score"]
+    study.note("annotations on the desk", len({(item, number) for item, _key, number in ratings}))
+    return ratings
+
+
+def _f1(
+    study: StudyOverHttp,
+    campaign: int,
+    verdicts: dict[tuple[str, str], float],
+    ratings: dict[tuple[str, str, int], float],
+) -> None:
+    """F1 of both labels of every issue: from the API, and on the page."""
+    answer = study.lead.fresh_estimates(campaign, statistic="beside.f1", columns="variant")
+    rows: Any = [row for row in answer["estimates"] if row["value"] is not None and row["criterion"] in ISSUES]
+    for key in ISSUES:
+        shown = {
+            str(row.get("variant")): f"{row['value']:.2f} [{row['low']:.2f}, {row['high']:.2f}]"
+            for row in rows
+            if row["criterion"] == key and row["low"] is not None
+        }
+        study.note(f"F1 of {key}", ", ".join(f"label {label}: {line}" for label, line in sorted(shown.items())) or "-")
+    base = f"/p/bench/numbers/{campaign}/calibration/f1/?where=criterion%3Drepetitive"
+    deadline = time.monotonic() + LONGEST_WAIT_SECONDS
+    while "being computed" in (words := study.page(base)) and time.monotonic() < deadline:
+        time.sleep(0.5)
+    numbers = [f"{row['value']:.2f}" for row in rows if row["criterion"] == "repetitive"]
+    study.note(
+        "F1 of the API that stand on the page (repetitive)", f"{sum(n in words for n in numbers)} of {len(numbers)}"
+    )
+
+
+if __name__ == "__main__":
+    TALK_RESULTS.write_text(f"{TALK_HEAD}\n{measure_talks('sqlite')}", encoding="utf-8")
