@@ -46,11 +46,12 @@ ISSUES = (
 TALK_HEAD = """\
 # The third study, from a simulation to its F1 page
 
-One simulated user, two chatbots, three languages, 15 scenes: 90 conversations, of which 20 per language are curated.
+One simulated user, two chatbots, three languages, 15 scenes: 90 conversations, of which 60 are curated, 20 a language.
 *Planted* are the replies that the provider made break a rule, worked out here again from every stored request; *found*
-are those that the guard or the judge of user turns discarded for it. *Rate* is the share of found ones among the replies
-of that step, with its 95 % interval (Wilson); *asked for* is the rate that the provider was given. A judge run about
-the curated conversations finds the verdicts of the first run, and one about the stored turns those of the simulation.
+are those that the guard or the judge of user turns discarded for it. *Rate* is the share of found ones among the
+replies of that step, with its 95 % interval (Wilson); *asked for* is the rate that the provider was given. A judge run
+about the curated conversations finds the verdicts of the first run, and one about the stored turns those of the
+simulation.
 """
 
 
@@ -143,15 +144,21 @@ def _against_what_was_planted(study: StudyOverHttp, plan: int) -> None:
     planted: Counter[tuple[str, str]] = Counter()
     found: Counter[tuple[str, str]] = Counter()
     wrong = 0
+    asked_before: Counter[str] = Counter()
     attempts = GenerationAttempt.objects.filter(realisation__plan=plan, outcome="replied").order_by("pk")
     for attempt in attempts.iterator():
-        step, code = planted_turn_break({"model": attempt.model, **attempt.request}, TALK_BREAKS, PROVIDER_SEED)
+        messages, parameters = attempt.request["messages"], attempt.request["parameters"]
+        body = {"model": attempt.model, "messages": messages, **parameters}
+        again = asked_before[attempt.reply_key] if "seed" not in parameters else 0
+        asked_before[attempt.reply_key] += 1
+        step, code = planted_turn_break(body, TALK_BREAKS, PROVIDER_SEED, again)
         codes = [problem["code"] for problem in attempt.problems]
         same = {"refused": "refused_by_judge", "unread": "no_verdict"}.get(code, code)
         replies[step] += 1
         planted[step, code] += bool(code)
         found[step, code] += bool(code) and same in codes
-        wrong += bool(codes) != bool(code) or (bool(code) and same not in codes)
+        mixed = {"mixed_language": {"mixed_language", "mixed_script"}}.get(code, {same})
+        wrong += bool(codes) != bool(code) or (bool(code) and not mixed & {*codes})
     for step, rates in TALK_BREAKS.items():
         for code, rate in rates.items():
             low, high = binomtest(found[step, code], replies[step]).proportion_ci(method="wilson")
@@ -193,7 +200,8 @@ def _curated_and_annotated(study: StudyOverHttp, plan: int) -> None:
     version = declared["rubric_version"]
     judged = client.start_run(judge=declared["judge"]["id"], dataset=dataset, rubric_version=version)
     client.wait_for_run(judged["id"], timeout=LONGEST_WAIT_SECONDS)
-    curated = client.curate("20 keele kohta", dataset, CURATED, run=judged["id"], user="simulator", seed=2)
+    by_words = {"words": ["language"]}  # as S3: uninterpretable ones are left out for their language
+    curated = client.curate("20 keele kohta", dataset, CURATED, run=judged["id"], user="simulator", seed=2, **by_words)
     languages = Counter(item["language"] for item in client.items(curated["dataset"]))
     study.note("curated", ", ".join(f"{language} {count}" for language, count in sorted(languages.items())))
     assert languages == dict.fromkeys(TALK_LANGUAGES, CURATED), languages
