@@ -184,6 +184,7 @@ def _turns_judged_again(study: StudyOverHttp, plan: int) -> None:
 
     simulation = GenerationPlan.objects.select_related("utterance_judge", "project").get(pk=plan)
     dataset = store_utterances(plan=simulation, name="Kasutaja voorud")
+    assert simulation.utterance_judge_id and simulation.utterance_rubric_id
     before = study.provider.control()["requests"]
     run = study.lead.start_run(
         judge=simulation.utterance_judge_id, dataset=dataset.pk, rubric_version=simulation.utterance_rubric_id
@@ -195,13 +196,14 @@ def _turns_judged_again(study: StudyOverHttp, plan: int) -> None:
 
 def _curated_and_annotated(study: StudyOverHttp, plan: int) -> None:
     client = study.lead
-    dataset = int(client.store_generated(plan, "Vestlused", only="all")["dataset"])
+    dataset = int(client.store_generated(plan, "Vestlused", only="all")["dataset"] or 0)
     declared = client.declare_as_study("s3", "simulated", "sim-steady")
     version = declared["rubric_version"]
     judged = client.start_run(judge=declared["judge"]["id"], dataset=dataset, rubric_version=version)
     client.wait_for_run(judged["id"], timeout=LONGEST_WAIT_SECONDS)
-    by_words = {"words": ["language"]}  # as S3: uninterpretable ones are left out for their language
-    curated = client.curate("20 keele kohta", dataset, CURATED, run=judged["id"], user="simulator", seed=2, **by_words)
+    # As S3: of uninterpretable ones, those are left out that are so for their language.
+    words = ["language"]
+    curated = client.curate("20 keele kohta", dataset, CURATED, run=judged["id"], user="simulator", seed=2, words=words)
     languages = Counter(item["language"] for item in client.items(curated["dataset"]))
     study.note("curated", ", ".join(f"{language} {count}" for language, count in sorted(languages.items())))
     assert languages == dict.fromkeys(TALK_LANGUAGES, CURATED), languages
@@ -212,7 +214,8 @@ def _curated_and_annotated(study: StudyOverHttp, plan: int) -> None:
     study.note("requests of the judge run about the curated set", sent)
     campaign = int(client.open_campaign("Probleemid", curated["dataset"], version)["id"])
     verdicts = _majority(study, int(again["id"]))
-    ratings = _annotated(study, campaign, verdicts)
+    keys = {_said(item): item["external_id"] for item in client.items(curated["dataset"])}
+    ratings = _annotated(study, campaign, verdicts, keys)
     _f1(study, campaign, verdicts, ratings)
 
 
@@ -225,8 +228,13 @@ def _majority(study: StudyOverHttp, run: int) -> dict[tuple[str, str], float]:
     return {key: Counter(given).most_common(1)[0][0] for key, given in scores.items()}
 
 
+def _said(item: Any) -> str:
+    """All that is said in a conversation: annotators see no key of an item."""
+    return "\n".join(turn["text"] for turn in item["turns"])
+
+
 def _annotated(
-    study: StudyOverHttp, campaign: int, verdicts: dict[tuple[str, str], float]
+    study: StudyOverHttp, campaign: int, verdicts: dict[tuple[str, str], float], keys: dict[str, str]
 ) -> dict[tuple[str, str, int], float]:
     """Eight issues and the overall score of every conversation, by two people on the desk."""
     client = study.lead
@@ -240,7 +248,7 @@ def _annotated(
         for number, annotator in enumerate(study.annotators):
             rng = random.Random(f"{language}{number}")
             while taken := annotator.take(duty["id"]):
-                item = taken["item"]["external_id"] if "external_id" in taken["item"] else taken["key"]
+                item = keys[_said(taken["item"])]
                 answers: Any = []
                 for key in ISSUES:
                     marked = verdicts.get((item, key), rng.random() < 0.2)
@@ -273,10 +281,10 @@ def _f1(
     deadline = time.monotonic() + LONGEST_WAIT_SECONDS
     while "being computed" in (words := study.page(base)) and time.monotonic() < deadline:
         time.sleep(0.5)
-    numbers = [f"{row['value']:.2f}" for row in rows if row["criterion"] == "repetitive"]
-    study.note(
-        "F1 of the API that stand on the page (repetitive)", f"{sum(n in words for n in numbers)} of {len(numbers)}"
-    )
+    by_language: Any = study.lead.fresh_estimates(campaign, statistic="beside.f1", columns="language")["estimates"]
+    numbers = [f"{row['value']:.2f}" for row in by_language if row["criterion"] == "repetitive" and row["value"]]
+    there = sum(number in words for number in numbers)
+    study.note("F1 by label and language that stand on the page (repetitive)", f"{there} of {len(numbers)}")
 
 
 if __name__ == "__main__":
