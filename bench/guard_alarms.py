@@ -21,11 +21,11 @@ HEAD = """\
 # Alarms of the reply guard where nothing was planted
 
 Turns of the user's side, and of the other side, and the share that the guard stops, by rule. Marks that anonymisation
-left, and lengths, are not counted. The dialogues of S0 were written by models. Read by hand: of the alarms about
-languages and scripts, every one in the Latin alphabet was of a text in another language than declared (English in
-Hungarian and Finnish dialogues; German, Dutch and English in French, German and Spanish threads), and those in Hindi
-and Arabic were of texts in Latin letters. False were *quoted* and *stand_in*: 5 and 5 of 9,498 turns that people wrote,
-0.1 %. No turn of a person was stopped for its role.
+left, and lengths, are not counted. The dialogues of S0 were written by models. Read by hand: in MultiPICo, nearly every
+alarm about a language or script is of a text in another language than declared (German, Dutch and English in French,
+German and Spanish threads, Persian in Arabic ones), in Latin letters (Hindi, Arabic), or mixed; of S0, a sample of
+the alarms was read, all of English in dialogues of another language, or of a turn said again. False were *quoted* and
+*stand_in*: 5 and 5 of the 6,751 turns that people wrote, 0.1 %. No turn of a person was stopped for its role.
 
 | data | side | turns | stopped | share | by rule |
 |---|---|---|---|---|---|"""
