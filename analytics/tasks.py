@@ -46,15 +46,17 @@ def refresh_stale() -> None:
 
 @shared_task
 def prepare_studies() -> None:
-    """Ask for what the pages Study of campaigns lack whose ratings have settled, so that nobody waits for it.
+    """Ask for what the pages Study of campaigns lack whose numbers have settled, so that nobody waits for it.
 
-    One answer of each campaign at a time; the next run asks for the next one.
+    One answer of each campaign at a time, and none that failed; the next run asks for the next one.
     """
     for campaign in study.settled_campaigns():
-        if (asked := study.stale_question(campaign)) is not None and not computing.failed(
-            campaign=campaign, settings=asked
-        ):
-            ask_to_compute(campaign=campaign, settings=asked)
+        stale = study.stale_questions(campaign)
+        waiting = [each for each in stale if not computing.failed(campaign=campaign, settings=each)]
+        if waiting:
+            ask_to_compute(campaign=campaign, settings=waiting[0])
+        else:
+            study.mark_as_prepared(campaign)
 
 
 def ask_to_compute(*, campaign: Campaign, settings: Settings | None = None) -> None:

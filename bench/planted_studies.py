@@ -132,7 +132,7 @@ def compare(planted: PlantedStudy, said: Mapping[str, list[str]]) -> None:
 def _compare_people(planted: PlantedStudy, sentences: list[str]) -> None:
     text = " ".join(sentences)
     n_cells = len(planted.languages) * len(CRITERIA)
-    agreeing = re.search(r"agree on (?:all )?(\d+)(?: of \d+)? pairs", text)
+    agreeing = re.search(r"in (\d+) of \d+ cells", text)
     most = n_cells - (planted.poor is not None)
     if agreeing and int(agreeing[1]) > most:
         planted.wrong.append(f"people: {text}")
@@ -155,10 +155,14 @@ def _compare_judges(planted: PlantedStudy, sentences: list[str]) -> None:
     judge, found = "", set()
     for one in sentences:
         judge = next((name for name in (STRICT, GENEROUS, FAIR) if one.startswith(name)), judge)
-        if "certainly gives too" not in one:
+        if "than the panel’s mean" not in one:
             continue
-        too_much = "too much" in one
+        too_much = "gives more" in one
         cells = one.split(" on ", 1)[1]
+        if planted.poor and CRITERIA[planted.poor[0]] in cells and NAMES[planted.poor[1]] in cells:
+            named_poor = f"{CRITERIA[planted.poor[0]]} in {NAMES[planted.poor[1]]}" in cells
+            if named_poor:
+                planted.wrong.append(f"judges: {judge}: {one} (compared with people who do not agree)")
         tags = {tag for tag, name in NAMES.items() if name in cells}
         found.add((judge, too_much))
         right = (judge, too_much) == (STRICT, False)
@@ -182,6 +186,9 @@ def _compare_generators(planted: PlantedStudy, sentences: list[str]) -> None:
         for tag in planted.tied_in:
             if NAMES[tag] in one:
                 planted.wrong.append(f"generators: {one} (tied in {NAMES[tag]})")
+    for tag in planted.tied_in:
+        if not re.search(rf"In {NAMES[tag]}[^.]*not decided|not decided which generator", text):
+            planted.missed.append(f"generators: {NAMES[tag]} is not said to be undecided: {text}")
     if len(planted.tied_in) < len(planted.languages) and "certainly first" not in text:
         planted.missed.append(f"generators: {text}")
 

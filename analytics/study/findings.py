@@ -1,15 +1,16 @@
 """What was found in a campaign, in words: about its people, its judges, its generators, and how sure that is.
 
-Every sentence is made of figures with their intervals and of the decisions about judges, and says no more than the
-intervals allow: people agree where the whole interval lies above the floor, a judge is too generous where the whole
-interval of its bias lies beyond the margin, a generator is first where every difference is clear. What is not decided
-is named.
+Every sentence is made of figures with their intervals and of the decisions about judges, and says no more than they
+allow. People agree where the whole interval lies above the floor; a judge is too generous where the whole interval of
+its bias lies beyond the margin; a generator is first where no other one can be. What is not decided is named.
+"Certainly" is said only of figures on 30 independent items or more whose intervals cover what they say; of others it is
+"so far".
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +19,7 @@ from django.utils.translation import ngettext
 
 from analytics.figures import SMALL, Figure, listed
 from analytics.grids import EstimateRow
-from analytics.judges.reasons import CellDecision
+from analytics.judges.reasons import ALONE, CellDecision
 from analytics.models import GateDecision
 from analytics.places import place_range
 from analytics.study.sentences import Emphasised, Sentence, worded
@@ -28,8 +29,11 @@ MOST_NAMED = 3
 """Cells, judges or languages that a sentence names; the others are counted."""
 RELIABLE = 0.667
 """Krippendorff (2018, section 12.4.3): the lowest alpha on which conclusions may rest, and then only tentative ones."""
-TENTATIVE = "preliminary"
 USABLE = (Use.JUDGE_ALONE, Use.JUDGE_WITH_CORRECTION, Use.RANKING_ONLY)
+NOT_COMPARED = (Use.STALE, Use.INSUFFICIENT, Use.RUBRIC_PROBLEM)
+"""Decisions under which no figure of the judge is concluded from."""
+Cell = tuple[str, str | None]
+"""A criterion in a language."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +63,20 @@ class StudyFinding:
         return " ".join(map(str, self.sentences))
 
 
-def _cells_named(cells: Sequence[tuple[str, str | None]], names: Names) -> Emphasised:
+def is_firm(figure: Figure) -> bool:
+    """Whether a sentence may say "certainly" of a figure whose interval lies where it says."""
+    return not figure.is_small and not figure.is_approximate
+
+
+def _named(names: Sequence[str]) -> Emphasised:
+    """Up to three names, and how many more there are."""
+    more = len(names) - MOST_NAMED
+    if more <= 0:
+        return Emphasised(listed(names))
+    return Emphasised(listed([*names[:MOST_NAMED], ngettext("%d more", "%d more", more) % more]))
+
+
+def _cells_named(cells: Sequence[Cell], names: Names) -> Emphasised:
     """Cells by criterion and language, as briefly as they can be named: Fluency and Grammar in Arabic."""
     criteria = list(dict.fromkeys(criterion for criterion, _language in cells))
     tags = list(dict.fromkeys(language for _criterion, language in cells))
@@ -70,14 +87,6 @@ def _cells_named(cells: Sequence[tuple[str, str | None]], names: Names) -> Empha
         }
         return Emphasised(_("%(criterion)s in %(language)s") % about)
     return _named([names.cell(criterion, language) for criterion, language in cells])
-
-
-def _named(names: Sequence[str]) -> Emphasised:
-    """Up to three names, and how many more there are."""
-    more = len(names) - MOST_NAMED
-    if more <= 0:
-        return Emphasised(listed(names))
-    return Emphasised(listed([*names[:MOST_NAMED], ngettext("%d more", "%d more", more) % more]))
 
 
 # --- people ----------------------------------------------------------------------------------------------------------
@@ -92,107 +101,118 @@ class Floors:
 
 @dataclass(frozen=True, slots=True)
 class Contradiction:
-    """Two raters whose agreement on a criterion lies wholly below what chance would give."""
+    """Two raters whose agreement on a criterion in a language lies below what chance would give."""
 
     criterion: str
+    language: str
     raters: tuple[str, str]
 
 
-def agreement_state(alpha: Figure, ac: Figure | None, floors: Floors) -> str:
-    """How far the raters of one cell agree: agrees, hardly, not_certain, or unknown without a value."""
+def agreement_state(alpha: Figure, ac: Figure | None, floors: Floors, is_problem: bool | None = None) -> str:
+    """How far the raters of one cell agree: agrees, hardly, not_certain, or unknown without a value.
+
+    `is_problem`: whether the decisions about judges found a rubric problem in this cell; None if there are none.
+    """
+    if is_problem:
+        return "hardly"
     if not alpha.is_defined and not (ac and ac.is_defined):
         return "unknown"
     pairs = [(figure, floor) for figure, floor in ((alpha, floors.alpha), (ac, floors.ac)) if figure is not None]
     if any(figure.low is not None and figure.low >= floor for figure, floor in pairs):
         return "agrees"
-    if all(figure.high is not None and figure.high < floor for figure, floor in pairs):
+    if is_problem is None and all(figure.high is not None and figure.high < floor for figure, floor in pairs):
         return "hardly"
     return "not_certain"
 
 
 def about_people(
     alphas: Sequence[Figure],
-    acs: Mapping[tuple[str, str | None], Figure],
+    states: Mapping[Cell, str],
     names: Names,
     *,
     floors: Floors = Floors(),
     contradictions: Sequence[Contradiction] = (),
 ) -> StudyFinding:
-    """Where the panels agree, where they hardly do and who contradicts whom, and where that is not certain."""
+    """Where the panels agree, where they hardly do and who contradicts whom, and where that is not certain.
+
+    `states`: `agreement_state` of each cell that `alphas` has.
+    """
     cells: dict[str, list[Figure]] = {}
     for figure in alphas:
-        ac = acs.get((figure.criterion, figure.language))
-        cells.setdefault(agreement_state(figure, ac, floors), []).append(figure)
+        cells.setdefault(states[figure.criterion, figure.language], []).append(figure)
     known = [figure for state, found in cells.items() if state != "unknown" for figure in found]
     if not known:
         nothing = _("Nobody knows yet whether the people agree: two of them must rate the same items.")
         return StudyFinding("people", (worded(nothing),))
-    said = [_where_people_agree(cells.get("agrees", []), len(alphas))]
-    if hardly := cells.get("hardly"):
-        where = _cells_named([(figure.criterion, figure.language) for figure in hardly], names)
-        said.append(worded(_("They agree hardly more than by chance on %(cells)s."), cells=where))
-    if uncertain := cells.get("not_certain"):
-        where = _cells_named([(figure.criterion, figure.language) for figure in uncertain], names)
-        said.append(worded(_("It is not certain on %(cells)s: the interval is too wide."), cells=where))
-    doubtful = {figure.criterion for state in ("hardly", "not_certain") for figure in cells.get(state, [])}
-    for each in [pair for pair in contradictions if pair.criterion in doubtful][:MOST_NAMED]:
+    said = _where_people_agree(cells.get("agrees", []), len(alphas), floors)
+    for state, text in (
+        ("hardly", _("They agree hardly more than by chance on %(cells)s.")),
+        ("not_certain", _("It is not certain on %(cells)s: the interval is too wide.")),
+    ):
+        if found := cells.get(state):
+            where = _cells_named([(figure.criterion, figure.language) for figure in found], names)
+            said.append(worded(text, cells=where))
+    doubtful = {cell for cell, state in states.items() if state in ("hardly", "not_certain")}
+    for each in [pair for pair in contradictions if (pair.criterion, pair.language) in doubtful][:MOST_NAMED]:
         first, second = map(Emphasised, each.raters)
-        about = {"first": first, "second": second, "criterion": names.criterion(each.criterion)}
-        said.append(worded(_("On %(criterion)s %(first)s and %(second)s contradict each other."), **about))
+        about = {"first": first, "second": second, "cell": names.cell(each.criterion, each.language)}
+        said.append(worded(_("On %(cell)s %(first)s and %(second)s contradict each other."), **about))
     if unknown := len(cells.get("unknown", [])):
-        text = ngettext("%(n)d has too few ratings.", "%(n)d have too few ratings.", unknown)
+        text = ngettext("%(n)d cell has too few ratings.", "%(n)d cells have too few ratings.", unknown)
         said.append(worded(text, n=unknown))
     return StudyFinding("people", tuple(said), is_preliminary=any(figure.is_small for figure in known))
 
 
-def _where_people_agree(agreeing: Sequence[Figure], n_cells: int) -> Sentence:
-    if not agreeing:
-        text = _("The panels agree on %(share)s of criterion and language.")
-        return worded(text, share=Emphasised(_("none of %(all)d pairs") % {"all": n_cells}))
-    counts = {"some": len(agreeing), "all": n_cells}
-    share = _("all %(all)d") if len(agreeing) == n_cells else _("%(some)d of %(all)d")
-    values = sorted((figure for figure in agreeing if figure.value is not None), key=lambda figure: figure.value or 0)
-    share = Emphasised(share % counts)
-    if not values:
-        return worded(_("The panels agree on %(share)s pairs of criterion and language, by Gwet’s AC."), share=share)
-    reliable = sum(figure.low is not None and figure.low >= RELIABLE for figure in values)
-    about = {"share": share, "low": values[0].number, "high": values[-1].number, "well": reliable}
-    if reliable:
-        text = ngettext(
-            "The panels agree on %(share)s pairs of criterion and language: α from %(low)s to %(high)s, in %(well)d "
-            "certainly above 0.667.",
-            "The panels agree on %(share)s pairs of criterion and language: α from %(low)s to %(high)s, in %(well)d "
-            "certainly above 0.667.",
-            reliable,
-        )
-        return worded(text, **about)
-    text = _(
-        "The panels agree on %(share)s pairs of criterion and language more than by chance: α from %(low)s to %(high)s."
+def _where_people_agree(agreeing: Sequence[Figure], n_cells: int, floors: Floors) -> list[Sentence]:
+    """In how many cells, from which alpha to which, and in how many of them by AC alone or reliably."""
+    share = Emphasised(_("%(some)d of %(all)d") % {"some": len(agreeing), "all": n_cells})
+    text = _("The panels agree more than by chance in %(share)s cells of criterion and language.")
+    said = [worded(text, share=share)]
+    by_alpha = sorted(
+        (figure for figure in agreeing if figure.low is not None and figure.low >= floors.alpha),
+        key=lambda figure: figure.value or 0.0,
     )
-    return worded(text, **about)
+    if by_alpha:
+        ends = {"low": by_alpha[0].number, "high": by_alpha[-1].number}
+        reliable = sum(is_firm(figure) and (figure.low or 0.0) >= RELIABLE for figure in by_alpha)
+        text = _(
+            "The panels agree more than by chance in %(share)s cells of criterion and language: "
+            "α from %(low)s to %(high)s."
+        )
+        said = [worded(text, share=share, **ends)]
+        if reliable:
+            more = ngettext(
+                "In %(n)d of them α is certainly above 0.667.", "In %(n)d of them α is certainly above 0.667.", reliable
+            )
+            said.append(worded(more, n=reliable))
+    if by_ac := len(agreeing) - len(by_alpha):
+        more = ngettext("In %(n)d of them only by Gwet’s AC.", "In %(n)d of them only by Gwet’s AC.", by_ac)
+        said.append(worded(more, n=by_ac))
+    return said
 
 
 # --- judges ----------------------------------------------------------------------------------------------------------
-def about_judges(cells: Sequence[CellDecision], judge: str, names: Names) -> StudyFinding:
-    """What each judge may be used for, and where it is certainly too generous or too strict: the chosen one first."""
+def about_judges(
+    cells: Sequence[CellDecision], judge: str, names: Names, *, order: Sequence[GateDecision.Use] = tuple(Use)
+) -> StudyFinding:
+    """What each judge may be used for, and where it is too generous or too strict: the chosen one first."""
     by_judge: dict[str, list[CellDecision]] = {}
     for cell in cells:
         by_judge.setdefault(cell.row["judge"], []).append(cell)
     if not by_judge:
         nothing = _("No judge has scored items that people rated.")
         return StudyFinding("judges", (worded(nothing),))
-    order = sorted(by_judge, key=lambda name: (name != judge, *_rank(by_judge[name]), name))
-    said = [each for name in order[:MOST_NAMED] for each in _one_judge(name, by_judge[name], names)]
-    if (more := len(order) - MOST_NAMED) > 0:
-        text = ngettext(
-            "%(n)d more judge is in the picture below.", "%(n)d more judges are in the picture below.", more
-        )
+    ranked = sorted(by_judge, key=lambda name: (name != judge, *_rank(by_judge[name]), name))
+    said = [each for name in ranked[:MOST_NAMED] for each in _one_judge(name, by_judge[name], names, order)]
+    if (more := len(ranked) - MOST_NAMED) > 0:
+        text = ngettext("%(n)d more judge is in the picture.", "%(n)d more judges are in the picture.", more)
         said.append(worded(text, n=more))
-    decided = [cell for cell in cells if cell.use not in (Use.STALE, Use.INSUFFICIENT)]
-    return StudyFinding("judges", tuple(said), is_preliminary=any(_clusters(cell) < SMALL for cell in decided))
+    decided = [cell for cell in cells if cell.use not in NOT_COMPARED]
+    return StudyFinding("judges", tuple(said), is_preliminary=any(independent_items(cell) < SMALL for cell in decided))
 
 
-def _clusters(cell: CellDecision) -> int:
+def independent_items(cell: CellDecision) -> int:
+    """How many items a decision is based on that are independent of each other."""
     return min(int(cell.row["n_items"]), int(cell.row["n_clusters"]))
 
 
@@ -202,64 +222,56 @@ def _rank(cells: Iterable[CellDecision]) -> tuple[int, ...]:
     return tuple(-counted[use] for use in USABLE)
 
 
-def _one_judge(name: str, cells: Sequence[CellDecision], names: Names) -> list[Sentence]:
-    counted, n_cells = Counter(cell.use for cell in cells), len(cells)
-    judge = Emphasised(name)
+def _one_judge(
+    name: str, cells: Sequence[CellDecision], names: Names, order: Sequence[GateDecision.Use]
+) -> list[Sentence]:
+    """How many cells have which decision, and where the bias lies beyond the margin."""
+    judge, counted, n_cells = Emphasised(name), Counter(cell.use for cell in cells), len(cells)
     if counted[Use.STALE] == n_cells:
         return [worded(_("%(judge)s must be measured again."), judge=judge)]
-    if counted[Use.INSUFFICIENT] == n_cells:
-        return [worded(_("%(judge)s can’t be decided on: too few items have two ratings and its score."), judge=judge)]
-    phrases = {
-        Use.JUDGE_ALONE: ngettext("alone in %(n)d", "alone in %(n)d", counted[Use.JUDGE_ALONE]),
-        Use.JUDGE_WITH_CORRECTION: ngettext(
-            "with correction in %(n)d", "with correction in %(n)d", counted[Use.JUDGE_WITH_CORRECTION]
-        ),
-        Use.RANKING_ONLY: ngettext("for ranking only in %(n)d", "for ranking only in %(n)d", counted[Use.RANKING_ONLY]),
-    }
-    uses = [text % {"n": counted[use]} for use, text in phrases.items() if counted[use]]
     if counted[Use.JUDGE_ALONE] == n_cells:
-        said = [worded(_("%(judge)s may score alone everywhere (%(all)d of %(all)d)."), judge=judge, all=n_cells)]
-    elif uses:
-        text = _("%(judge)s may be used %(uses)s of %(all)d.")
-        said = [worded(text, judge=judge, uses=listed(uses), all=n_cells)]
-    else:
-        said = [worded(_("%(judge)s may be used nowhere yet (0 of %(all)d)."), judge=judge, all=n_cells)]
-    if biased := [(cell, bias) for cell in cells if (bias := certain_bias(cell)) is not None]:
-        said += _how_biased(biased, names)
-    rest = {
-        Use.STALE: ngettext("%(n)d must be measured again.", "%(n)d must be measured again.", counted[Use.STALE]),
-        Use.INSUFFICIENT: ngettext(
-            "%(n)d has too few ratings.", "%(n)d have too few ratings.", counted[Use.INSUFFICIENT]
-        ),
-    }
-    return said + [worded(text, n=counted[use]) for use, text in rest.items() if counted[use]]
+        text = _("%(judge)s may score alone in all %(all)d cells of criterion and language.")
+        return [worded(text, judge=judge, all=n_cells)]
+    uses = [f"{use.label} {counted[use]}" for use in order if counted[use]]
+    text = _("%(judge)s in %(all)d cells of criterion and language: %(uses)s.")
+    said = [worded(text, judge=judge, all=n_cells, uses=listed(uses))]
+    return said + _how_biased([(cell, bias) for cell in cells if (bias := bias_beyond_margin(cell)) is not None], names)
 
 
 def bias_figure(cell: CellDecision) -> Figure | None:
     """The bias of a judge against the panel's mean in one cell, as its decision measured it; None without a value."""
-    for condition in cell.conditions:
-        if condition.name == "bias" and condition.figures and condition.figures[0].is_defined:
-            return condition.figures[0]
+    for finding in cell.row["findings"]:
+        if finding["name"] == "bias" and finding["figures"] and finding["figures"][0].get("value") is not None:
+            about = {"criterion": cell.row["criterion"], "language": cell.row["language"]}
+            return Figure.of({**finding["figures"][0], **about})
     return None
 
 
-def certain_bias(cell: CellDecision) -> Figure | None:
-    """The bias of a cell if its whole interval lies beyond the margin, on one side; else None."""
+def bias_beyond_margin(cell: CellDecision) -> Figure | None:
+    """The bias of a cell if its whole interval lies beyond the margin, on one side, and its decision compares it."""
+    if cell.use in NOT_COMPARED:
+        return None
     figure, margin = bias_figure(cell), cell.row["margin"]
-    if figure is None or figure.low is None or figure.high is None or cell.use is Use.STALE:
+    if figure is None or figure.low is None or figure.high is None:
         return None
     return figure if figure.low > margin or figure.high < -margin else None
 
 
 def _how_biased(biased: Sequence[tuple[CellDecision, Figure]], names: Names) -> list[Sentence]:
-    """Where it certainly gives too much, and where too little, with the largest interval bounds named."""
+    """Where it gives too much, and where too little, from the smallest to the largest bound of the intervals."""
+    texts = {
+        (True, True): _("It certainly gives more than the panel’s mean on %(cells)s: %(least)s to %(most)s points."),
+        (True, False): _("So far it gives more than the panel’s mean on %(cells)s: %(least)s to %(most)s points."),
+        (False, True): _("It certainly gives less than the panel’s mean on %(cells)s: %(least)s to %(most)s points."),
+        (False, False): _("So far it gives less than the panel’s mean on %(cells)s: %(least)s to %(most)s points."),
+    }
     said = []
-    high = [(cell, figure) for cell, figure in biased if (figure.low or 0) > 0]
-    low = [(cell, figure) for cell, figure in biased if (figure.low or 0) <= 0]
-    for found, text in (
-        (high, _("It certainly gives too much on %(cells)s: %(least)s to %(most)s points.")),
-        (low, _("It certainly gives too little on %(cells)s: %(least)s to %(most)s points.")),
-    ):
+    for (is_more, firm), text in texts.items():
+        found = [
+            (cell, figure)
+            for cell, figure in biased
+            if ((figure.low or 0.0) > 0) is is_more and is_firm(figure) is firm
+        ]
         if found:
             bounds = [abs(end) for _cell, figure in found for end in (figure.low, figure.high) if end is not None]
             where = _cells_named([(cell.row["criterion"], cell.row["language"]) for cell, _figure in found], names)
@@ -269,38 +281,39 @@ def _how_biased(biased: Sequence[tuple[CellDecision, Figure]], names: Names) -> 
 
 # --- generators ------------------------------------------------------------------------------------------------------
 def about_generators(
-    differences: Mapping[str, Sequence[EstimateRow]], generators: Sequence[str], names: Names, *, criterion: str,
+    differences: Mapping[str, Sequence[EstimateRow]], languages: Collection[str], names: Names, *, criterion: str,
     direction: str,
 ) -> StudyFinding:  # fmt: skip
     """Which generator is first in which language on one criterion, and where that is not decided.
 
-    `differences`: by language, the rows of differences of two generators.
+    `differences`: by language, the rows of differences of two generators. `languages`: all that are shown.
     """
-    if len(generators) < 2:
-        return StudyFinding("generators", (worded(_("There are no two generators to compare.")),))
     about = names.criterion(criterion)
-    first_places = {tag: found for tag, rows in differences.items() if (found := may_be_first(rows, direction))}
-    if not first_places:
+    may_be = {tag: found for tag in languages if (found := may_be_first(differences.get(tag, ()), direction))}
+    if not may_be:
         text = _("The generators can’t be ordered on %(criterion)s yet: no difference has an interval.")
         return StudyFinding("generators", (worded(text, criterion=about),))
-    decided: dict[str, list[str]] = {}
-    for tag, found in first_places.items():
+    firm = {tag: all(is_firm(Figure.of(row)) for row in differences[tag] if row["value"] is not None) for tag in may_be}
+    decided: dict[tuple[str, bool], list[str]] = {}
+    for tag, found in may_be.items():
         if len(found) == 1:
-            decided.setdefault(found[0], []).append(tag)
+            decided.setdefault((found[0], firm[tag]), []).append(tag)
     said = []
-    for name, tags in sorted(decided.items(), key=lambda found: (-len(found[1]), found[0])):
-        first = Emphasised(name)
-        if len(tags) == len(first_places) > 1:
-            text = _("On %(criterion)s %(generator)s is certainly first in every language (%(n)d).")
-            said.append(worded(text, criterion=about, generator=first, n=len(tags)))
-        else:
-            where = _named([names.language(tag) for tag in tags])
-            text = _("On %(criterion)s %(generator)s is certainly first in %(languages)s.")
-            said.append(worded(text, criterion=about, generator=first, languages=where))
-    undecided = {tag: found for tag, found in first_places.items() if len(found) > 1}
+    for (name, is_certain), tags in sorted(decided.items(), key=lambda found: (-len(found[1]), found[0])):
+        where = _("every language (%d)") % len(tags) if len(tags) == len(languages) > 1 else ""
+        first, place = Emphasised(name), Emphasised(where) if where else _named([names.language(tag) for tag in tags])
+        text = (
+            _("On %(criterion)s %(generator)s is certainly first in %(languages)s.")
+            if is_certain
+            else _("On %(criterion)s %(generator)s is so far first in %(languages)s.")
+        )
+        said.append(worded(text, criterion=about, generator=first, languages=place))
+    undecided = {tag: found for tag, found in may_be.items() if len(found) > 1}
     said += _undecided(undecided, about, names, is_everywhere=not decided)
-    small = any(Figure.of(row).is_small for tag in first_places for row in differences[tag] if row["value"] is not None)
-    return StudyFinding("generators", tuple(said), is_preliminary=small)
+    if unknown := [names.language(tag) for tag in languages if tag not in may_be]:
+        text = _("In %(languages)s no difference has an interval.")
+        said.append(worded(text, languages=_named(unknown)))
+    return StudyFinding("generators", tuple(said), is_preliminary=not all(firm.values()))
 
 
 def may_be_first(rows: Sequence[EstimateRow], direction: str) -> list[str]:
@@ -334,7 +347,7 @@ def _or(names: Sequence[str]) -> Emphasised:
     """atlas, birch or cedar."""
     if len(names) < 2:
         return Emphasised("".join(names))
-    about = {"first": listed(names[:-1]) if len(names) == 2 else ", ".join(names[:-1]), "last": names[-1]}
+    about = {"first": ", ".join(names[:-1]), "last": names[-1]}
     return Emphasised(_("%(first)s or %(last)s") % about)
 
 
@@ -349,12 +362,15 @@ class LabelCost:
 
 
 def about_certainty(
-    figures: Sequence[Figure], cells: Sequence[CellDecision], judge: str, names: Names, cost: LabelCost
+    independent: Sequence[int], cells: Sequence[CellDecision], judge: str, cost: LabelCost
 ) -> StudyFinding:
-    """What the figures are based on, and how many more items would decide what about the chosen judge."""
-    said = [_what_they_rest_on([figure for figure in figures if figure.is_defined])]
+    """What the figures are based on, and how many more items would decide what about the chosen judge.
+
+    `independent`: of every figure that the other findings use, the number of independent items.
+    """
+    said = [_what_they_are_based_on(independent)]
     own = [cell for cell in cells if cell.row["judge"] == judge]
-    wanted = [(cell, more) for cell in own if (more := most_items(cell))]
+    wanted = [(cell, more) for cell in own if (more := items_that_decide(cell))]
     if wanted:
         by_language: dict[str, int] = {}
         for cell, more in wanted:
@@ -372,13 +388,12 @@ def about_certainty(
             said.append(narrowed)
     elif own and any(cell.use is not Use.JUDGE_ALONE for cell in own):
         said.append(worded(_("More labels alone are not known to change a decision about %(judge)s."), judge=judge))
-    return StudyFinding("certainty", tuple(said), is_preliminary=any(figure.is_small for figure in figures))
+    return StudyFinding("certainty", tuple(said), is_preliminary=any(count < SMALL for count in independent))
 
 
-def _what_they_rest_on(figures: Sequence[Figure]) -> Sentence:
-    if not figures:
+def _what_they_are_based_on(counts: Sequence[int]) -> Sentence:
+    if not counts:
         return worded(_("There are no figures yet."))
-    counts = [figure.independent for figure in figures]
     small = sum(count < SMALL for count in counts)
     about: dict[str, Any] = {"least": min(counts), "most": max(counts), "small": small, "all": len(counts)}
     if not small:
@@ -397,32 +412,41 @@ def _what_they_rest_on(figures: Sequence[Figure]) -> Sentence:
     return worded(text, **about)
 
 
-def most_items(cell: CellDecision) -> int:
-    """How many more items with ratings would change the decision of a cell; 0 if that is not known to help."""
-    return max((remedy.more_items or 0 for remedy in cell.remedies if remedy.group == "labels"), default=0)
+def items_that_decide(cell: CellDecision) -> int:
+    """How many more items with ratings would decide a cell; 0 if labels alone are not known to do so.
+
+    Too few items become enough; else every condition that fails must be one that more labels can settle.
+    """
+    if cell.use is Use.INSUFFICIENT:
+        return max((remedy.more_items or 0 for remedy in cell.remedies), default=0)
+    failed = [finding for finding in cell.row["findings"] if finding["name"] in ALONE and not finding["holds"]]
+    if cell.use in NOT_COMPARED or not all(finding["more"] for finding in failed):
+        return 0
+    return max((int(finding["more"]) for finding in failed), default=0)
 
 
 def _effort(items: int, cost: LabelCost) -> str:
-    ratings = items * cost.raters
-    parts = [ngettext("%d rating", "%d ratings", ratings) % ratings]
+    assignments = items * cost.raters
+    parts = [ngettext("%d assignment", "%d assignments", assignments) % assignments]
     if cost.seconds:
-        hours = ratings * cost.seconds / 3600
+        hours = assignments * cost.seconds / 3600
         parts.append(_("about %s hours") % (f"{hours:.1f}" if hours < 10 else f"{hours:.0f}"))
     if cost.pay:
-        parts.append(f"${ratings * cost.pay:,.2f}")
+        parts.append(f"${assignments * cost.pay:,.2f}")
     return ", ".join(parts)
 
 
 def _narrowed(wanted: Sequence[tuple[CellDecision, int]]) -> Sentence | None:
-    """How the widest interval of the bias would narrow, as the root of the number of independent items."""
-    widths = [
-        ((figure.high - figure.low) / 2, more, figure.independent)
-        for cell, more in wanted
-        if (figure := bias_figure(cell)) and figure.low is not None and figure.high is not None and figure.independent
-    ]
+    """How the widest interval of the bias that more labels can settle would narrow, as the root of the items."""
+    widths = []
+    for cell, more in wanted:
+        figure = bias_figure(cell)
+        wants_bias = any(finding["name"] == "bias" and finding["more"] for finding in cell.row["findings"])
+        if wants_bias and figure and figure.low is not None and figure.high is not None:
+            widths.append(((figure.high - figure.low) / 2, more, figure.n_items))
     if not widths:
         return None
-    half, more, independent = max(widths)
-    after = half * (independent / (independent + more)) ** 0.5
+    half, more, n_items = max(widths)
+    after = half * (n_items / (n_items + more)) ** 0.5
     text = _("The widest interval of its bias would narrow from ±%(before)s to about ±%(after)s.")
     return worded(text, before=f"{half:.2f}", after=f"{after:.2f}")

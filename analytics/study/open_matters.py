@@ -31,9 +31,9 @@ def open_matters(campaign: Campaign, decided: CampaignDecisions | None, *, is_le
     if decided is not None:
         stale = {cell.row["judge"] for cell in decided.cells if cell.use is GateDecision.Use.STALE}
         if stale:
-            text = _("Measure %s again: something changed since.") % _few(sorted(stale))
+            text = _("To be measured again, because something changed since: %s.") % _few(sorted(stale))
             found.append(Attention(text, reverse("judge_decisions", args=here)))
-    return [*found, *_paused(campaign), *_ratings(campaign, is_lead=is_lead), *_runs(campaign), *_notes(campaign)]
+    return [*found, *_paused(campaign), *_assignments(campaign, is_lead=is_lead), *_runs(campaign), *_notes(campaign)]
 
 
 def _few(names: list[str]) -> str:
@@ -42,13 +42,13 @@ def _few(names: list[str]) -> str:
     return listed(shown)
 
 
-def _ratings(campaign: Campaign, *, is_lead: bool) -> Iterator[Attention]:
-    """Ratings that nobody has submitted yet, and in which assignment lists."""
+def _assignments(campaign: Campaign, *, is_lead: bool) -> Iterator[Attention]:
+    """Assignments that nobody has submitted yet, and of which duties."""
     waiting = Assignment.objects.filter(duty__campaign=campaign, duty__stands_for=None)
     waiting = waiting.exclude(state=Assignment.State.SUBMITTED)
     by_duty = dict(waiting.order_by().values_list("duty__name").annotate(n=Count("pk")))
     if count := sum(by_duty.values()):
-        text = ngettext("%(n)d rating is open: %(duties)s.", "%(n)d ratings are open: %(duties)s.", count)
+        text = ngettext("%(n)d assignment is open: %(duties)s.", "%(n)d assignments are open: %(duties)s.", count)
         page = "workload" if is_lead else "campaign"
         about = {"n": count, "duties": _few(sorted(by_duty, key=lambda name: -by_duty[name]))}
         yield Attention(text % about, reverse(page, args=[campaign.project.slug, campaign.pk]))

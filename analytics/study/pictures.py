@@ -75,9 +75,22 @@ def _tick(value: float) -> str:
     return "0" if float(text) == 0 else text.replace("-", MINUS)
 
 
+SHAPES = (
+    "M-5 0a5 5 0 1 0 10 0a5 5 0 1 0-10 0z",  # circle
+    "M-5-5h10v10h-10z",  # square
+    "M0-6l6 10h-12z",  # triangle
+    "M0-6l6 6l-6 6l-6-6z",  # diamond
+    "M-2-6h4v4h4v4h-4v4h-4v-4h-4v-4h4z",  # cross
+    "M0 6l-6-10h12z",  # triangle pointing down
+)
+"""Outlines around (0, 0), 10 to 12 pixels wide, so that not only a colour tells generators apart."""
+MARK_HEIGHT = 13
+"""Pixels between the marks of one row."""
+
+
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A figure on an axis: its point and its interval. `kind`: how it is drawn."""
+    """A figure on an axis: its point and its interval. `kind`: its colour; `shape`: its outline."""
 
     name: str
     figure: Figure
@@ -85,6 +98,7 @@ class Mark:
     start: float | None
     end: float | None
     kind: str
+    shape: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +118,10 @@ class AxisRow:
     is_undecided: bool = False
 
     @property
+    def height(self) -> int:
+        return MARK_HEIGHT * (len(self.marks) + 1)
+
+    @property
     def placed(self) -> list[PlacedMark]:
         step = 100 / (len(self.marks) + 1)
         return [PlacedMark(mark, round(step * number, 2)) for number, mark in enumerate(self.marks, 1)]
@@ -111,11 +129,12 @@ class AxisRow:
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """Rows of marks on one axis; `band`: from where to where the margin reaches; `zero`: where 0 is, if on the axis."""
+    """Rows of marks on one axis; `kinds`: colour, outline and name of each mark for the key; `band`: from where to
+    where the margin reaches; `zero`: where 0 is, if on the axis."""
 
     axis: Axis
     rows: tuple[AxisRow, ...]
-    kinds: tuple[tuple[str, str], ...] = ()
+    kinds: tuple[tuple[str, str, str], ...] = ()
     band: tuple[float, float] | None = None
     margin: str = ""
 
@@ -128,9 +147,9 @@ class Drawing:
         return self.axis.at(0.0) if self.axis.low <= 0 <= self.axis.high else None
 
 
-def _mark(figure: Figure, axis: Axis, name: str, kind: str) -> Mark:
+def _mark(figure: Figure, axis: Axis, name: str, kind: str, shape: str = SHAPES[0]) -> Mark:
     ends = [None if end is None else axis.at(end) for end in (figure.low, figure.high)]
-    return Mark(name, figure, axis.at(figure.value or 0.0), ends[0], ends[1], kind)
+    return Mark(name, figure, axis.at(figure.value or 0.0), ends[0], ends[1], kind, shape)
 
 
 def _ends(figures: Iterable[Figure]) -> list[float]:
@@ -149,7 +168,11 @@ def bias_forest(figures: Sequence[tuple[str, Figure]], margin: float | None) -> 
         is_beyond = margin is not None and (
             (figure.low is not None and figure.low > margin) or (figure.high is not None and figure.high < -margin)
         )
-        rows.append(AxisRow(name, (_mark(figure, axis, name, "beyond" if is_beyond else "within"),)))
+        rows.append(
+            AxisRow(
+                name, (_mark(figure, axis, name, *(("beyond", SHAPES[3]) if is_beyond else ("within", SHAPES[0]))),)
+            )
+        )
     band = (axis.at(-margin), axis.at(margin)) if margin else None
     return Drawing(axis, tuple(rows), band=band, margin=f"±{margin:.3g}" if margin else "")
 
@@ -162,17 +185,19 @@ def generator_dots(
     if not everything:
         return None
     axis = Axis.around(_ends(everything))
-    kinds = {name: f"kind-{number % 6 + 1}" for number, name in enumerate(generators)}
+    kinds = {
+        name: (f"kind-{number % 6 + 1}", SHAPES[(number + number // 6) % 6]) for number, name in enumerate(generators)
+    }
     open_languages = set(undecided)
     rows = tuple(
         AxisRow(
             language,
-            tuple(_mark(figure, axis, name, kinds[name]) for name, figure in row if figure.value is not None),
+            tuple(_mark(figure, axis, name, *kinds[name]) for name, figure in row if figure.value is not None),
             is_undecided=language in open_languages,
         )
         for language, row in means.items()
     )
-    return Drawing(axis, rows, kinds=tuple((kinds[name], name) for name in generators))
+    return Drawing(axis, rows, kinds=tuple((*kinds[name], name) for name in generators))
 
 
 # --- a decision's reasons as bars ---------------------------------------------------------------------------------

@@ -9,11 +9,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cached_property
-from statistics import median
+from statistics import NormalDist
 from typing import Any
 from urllib.parse import urlencode
 
-from django.db.models import Avg, Count, OuterRef, Q, Subquery
+from django.core.cache import caches
+from django.db.models import Avg, Count, Q
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import get_language, ngettext
@@ -21,6 +22,7 @@ from django.utils.translation import gettext as _
 
 from accounts import languages
 from analytics.answer_pages import criterion_names, current_answer
+from analytics.answers import revisions
 from analytics.figures import Figure, Figures, HeatCell, Heatmap, heatmap, on_agreement, on_bias
 from analytics.grids import EstimateRow
 from analytics.judges import decisions
@@ -29,21 +31,26 @@ from analytics.models import GateDecision, Snapshot
 from analytics.overview import Attention
 from analytics.places import CORRECTED, DIFFERENCE, LEADERBOARD, PANEL, POOLED
 from analytics.questions.asked import QuestionChoices, question_choices
-from analytics.questions.question import NumbersQuestion, Settings
+from analytics.questions.question import DEFAULT_SETTINGS, NumbersQuestion, Settings
 from analytics.questions.question_names import REFERENCE_NAMES
 from analytics.study import findings, pictures
 from analytics.study.findings import Contradiction, Floors, LabelCost, Names, StudyFinding
 from analytics.study.open_matters import open_matters
 from analytics.study.pictures import Drawing, Meter, Square
+from analytics.study.sentences import worded
 from analytics.workflow import AGREEMENT
-from annotation.models import Annotation, Assignment, Campaign, PayRate
+from annotation.models import Annotation, Assignment, Campaign, Criterion, PayRate
 
-ALPHA, AC, PAIRS = "krippendorff_alpha", "gwet_ac", "pairs.cohen_kappa"
-RATERS = NumbersQuestion(rows="raters", columns="criterion", statistics=(PAIRS,), blind_only=True)
+KRIPPENDORFF, GWET = "krippendorff_alpha", "gwet_ac"
+RATERS = NumbersQuestion(rows="raters", columns="language", statistics=("pairs.cohen_kappa",), blind_only=True)
+FEWEST_SHARED = 30
+"""Items that two raters share, below which nobody is said to contradict the other."""
+MOST_JUDGES = 12
+"""Judges whose squares are shown."""
 REFERENCES = ("mean", "median", "mode", "mode_split", "each")
 """The rules of reference that a study may be compared with: those that every campaign has."""
 SETTLED, RECENTLY = timedelta(minutes=2), timedelta(days=2)
-"""How long after the last rating the answers are prepared without being asked for, and until when."""
+"""How old the numbers over all raters are before the answers are prepared, and until when."""
 Use = GateDecision.Use
 MOST_URGENT = (
     Use.HUMANS_ONLY, Use.RUBRIC_PROBLEM, Use.RANKING_ONLY, Use.JUDGE_WITH_CORRECTION, Use.STALE, Use.INSUFFICIENT,
@@ -104,17 +111,26 @@ class CampaignStudy:
         """The choice with what does not exist replaced by what is shown without a choice."""
         return StudyChoice(
             judge=choice.judge if choice.judge in self.judges else next(iter(self.judges), ""),
-            criterion=choice.criterion if choice.criterion in self.criteria else next(iter(self.criteria), ""),
+            criterion=choice.criterion if choice.criterion in self.criteria else self._first_criterion(),
             language=choice.language if choice.language in self.choices.languages else "",
             reference=choice.reference if choice.reference in REFERENCES else "mean",
             cell=choice.cell if choice.cell in self.choices.languages else "",
         )
 
+    def _first_criterion(self) -> str:
+        """The first criterion with scores in order and a better end; else the first one."""
+        criteria = [each for each in self.campaign.rubric_version.criteria.all() if each.key in self.criteria]
+        better = (Criterion.Direction.HIGHER, Criterion.Direction.LOWER)
+        ordered = [each for each in criteria if each.level != Criterion.Level.NOMINAL and each.direction in better]
+        return next((str(each.key) for each in (*ordered, *criteria)), "")
+
     @cached_property
     def judges(self) -> list[str]:
-        """The judges, those that have decisions first."""
+        """The judges that a form offers, those that have decisions first; judges that are only cells of designs are
+        hidden."""
         listed = self.choices.listed_judges(NumbersQuestion())
-        return list(dict.fromkeys([*(self.decided.judges if self.decided else ()), *listed]))
+        decided = [name for name in (self.decided.judges if self.decided else ()) if name in listed]
+        return list(dict.fromkeys([*decided, *listed]))
 
     @cached_property
     def languages(self) -> list[str]:
@@ -128,11 +144,12 @@ class CampaignStudy:
             lambda key: self.criteria.get(key, key), lambda tag: languages.name_for(tag, get_language()) if tag else ""
         )
 
-    @property
+    @cached_property
     def cells(self) -> list[CellDecision]:
-        """The decisions in the chosen languages."""
-        shown = set(self.languages)
-        return [cell for cell in (self.decided.cells if self.decided else ()) if cell.row["language"] in shown]
+        """The decisions on the judges that are offered, in the chosen languages."""
+        tags, judges = set(self.languages), set(self.judges)
+        decided = self.decided.cells if self.decided else ()
+        return [cell for cell in decided if cell.row["language"] in tags and cell.row["judge"] in judges]
 
     @cached_property
     def chosen_cell(self) -> CellDecision | None:
@@ -165,7 +182,7 @@ class CampaignStudy:
     @property
     def bias_question(self) -> NumbersQuestion:
         judges = (self.choice.judge,) if self.choice.judge else ()
-        return NumbersQuestion(statistics=("bias",), judges=judges, reference=self.choice.reference)
+        return NumbersQuestion(statistics=("bias",), judges=judges, reference=self.choice.reference, blind_only=True)
 
     @cached_property
     def _leaderboard(self) -> list[EstimateRow] | None:
@@ -175,21 +192,40 @@ class CampaignStudy:
 
     @cached_property
     def _contradictions(self) -> list[Contradiction]:
-        """The pairs of raters whose whole interval of kappa lies below 0; asked for where agreement is in doubt."""
-        rows = (self._rows(RATERS) or []) if self._has_doubtful_agreement else []
-        low = [row for row in rows if row.get("raters") and row.get("high") is not None and row["high"] < 0]
-        return [
-            Contradiction(str(row["criterion"]), (str(row["raters"][0]), str(row["raters"][1])))
-            for row in sorted(low, key=lambda row: row["value"])
-        ]
+        """The pairs of raters who agree less than by chance, in cells where agreement is in doubt.
 
-    @property
-    def _has_doubtful_agreement(self) -> bool:
-        states = (
-            findings.agreement_state(figure, self._acs.get((figure.criterion, figure.language)), self.floors)
-            for figure in self.alphas
-        )
-        return not {"hardly", "not_certain"}.isdisjoint(states)
+        Kappa has to lie below 0 with certainty corrected for all pairs of the cell (Bonferroni), on `FEWEST_SHARED`
+        items or more.
+        """
+        doubtful = {cell for cell, state in self.states.items() if state in ("hardly", "not_certain")}
+        pairs: dict[tuple[str, str], list[EstimateRow]] = {}
+        for row in (self._rows(RATERS) or []) if doubtful else []:
+            cell = str(row["criterion"]), str(row["language"])
+            if row.get("raters") and row.get("high") is not None and cell in doubtful:
+                pairs.setdefault(cell, []).append(row)
+        found = []
+        for (criterion, tag), rows in pairs.items():
+            wider = NormalDist().inv_cdf(1 - 0.025 / len(rows)) / NormalDist().inv_cdf(0.975)
+            for row in sorted(rows, key=lambda row: row["value"]):
+                high = row["value"] + wider * (row["high"] - row["value"])
+                if high < 0 and row["n_items"] >= FEWEST_SHARED:
+                    found.append(Contradiction(criterion, tag, (str(row["raters"][0]), str(row["raters"][1]))))
+        return found
+
+    @cached_property
+    def states(self) -> dict[findings.Cell, str]:
+        """How far people agree in each cell. Where judges are decided on, decisions say what a rubric problem is."""
+        problems: dict[findings.Cell, bool] = {}
+        for cell in self.cells:
+            key = cell.row["criterion"], cell.row["language"]
+            found = next((each for each in cell.row["findings"] if each["name"] == "rubric_problem"), None)
+            if found is not None and cell.use is not Use.STALE:
+                problems[key] = problems.get(key, False) or bool(found["holds"])
+        states = {}
+        for figure in self.alphas:
+            key = figure.criterion, figure.language
+            states[key] = findings.agreement_state(figure, self._acs.get(key), self.floors, problems.get(key))
+        return states
 
     @property
     def floors(self) -> Floors:
@@ -200,11 +236,11 @@ class CampaignStudy:
     @cached_property
     def alphas(self) -> list[Figure]:
         """Krippendorff's alpha of every criterion in every shown language."""
-        return [figure for figure in self._figures(ALPHA) if figure.language in self.languages]
+        return [figure for figure in self._figures(KRIPPENDORFF) if figure.language in self.languages]
 
     @cached_property
     def _acs(self) -> dict[tuple[str, str | None], Figure]:
-        return {(figure.criterion, figure.language): figure for figure in self._figures(AC)}
+        return {(figure.criterion, figure.language): figure for figure in self._figures(GWET)}
 
     def _figures(self, statistic: str) -> list[Figure]:
         return [Figure.of(row) for row in self._agreement or () if row["asked"] == statistic]
@@ -217,29 +253,58 @@ class CampaignStudy:
     # --- what was found -----------------------------------------------------------------------------------------------
     @cached_property
     def findings(self) -> list[StudyFinding]:
-        """One finding about each topic, those without an answer yet left out."""
+        """One finding about each topic; topics whose answer is still computed are left out."""
         found = []
         if self._agreement is not None:
-            people = findings.about_people(
-                self.alphas, self._acs, self.names, floors=self.floors, contradictions=self._contradictions
-            )
-            found.append(people)
-        if self.decided is not None and self.decided.snapshot is not None:
-            found.append(findings.about_judges(self.cells, self.choice.judge, self.names))
-        if self._leaderboard is not None:
             found.append(
-                findings.about_generators(
-                    self._differences,
-                    self.choices.generators,
-                    self.names,
-                    criterion=self.choice.criterion,
-                    direction=self.direction,
+                findings.about_people(
+                    self.alphas, self.states, self.names, floors=self.floors, contradictions=self._contradictions
                 )
             )
+        if self.decided is not None and self.decided.snapshot is not None:
+            judge = self.choice.judge
+            found.append(findings.about_judges(self.cells, judge, self.names, order=decisions.ORDER))
+        if (generators := self._about_generators()) is not None:
+            found.append(generators)
         if self._agreement is not None:
-            cells = [cell for cell in self.cells if cell.use is not Use.STALE]
-            found.append(findings.about_certainty(self.alphas, cells, self.choice.judge, self.names, self.label_cost))
+            counts = self._independent
+            found.append(findings.about_certainty(counts, self.cells, self.choice.judge, self.label_cost))
         return found
+
+    def _about_generators(self) -> StudyFinding | None:
+        """The finding about generators, or why there is none; None while it is computed."""
+        about = self.names.criterion(self.choice.criterion)
+        criteria = {each.key: each for each in self.campaign.rubric_version.criteria.all()}
+        criterion = criteria.get(self.choice.criterion)
+        text = ""
+        if len(self.choices.generators) < 2:
+            text = _("There are no two generators to compare.")
+        elif criterion is None or criterion.level == Criterion.Level.NOMINAL:
+            text = _("The scores of %(criterion)s have no order, so that generators have none either.")
+        elif self.direction not in (Criterion.Direction.HIGHER, Criterion.Direction.LOWER):
+            text = _("%(criterion)s has no better end, so that generators have no order on it.")
+        elif not self.choice.judge:
+            text = _("Generators are compared when a judge has scored all items, and people some of them.")
+        if text:
+            return StudyFinding("generators", (worded(text, criterion=about),))
+        if self._leaderboard is None:
+            return None
+        return findings.about_generators(
+            self._differences,
+            self.languages,
+            self.names,
+            criterion=self.choice.criterion,
+            direction=self.direction,
+        )
+
+    @property
+    def _independent(self) -> list[int]:
+        """The number of independent items of every figure that the sentences use."""
+        counts = [figure.independent for figure in self.alphas if figure.is_defined]
+        own = [cell for cell in self.cells if cell.row["judge"] == self.choice.judge and cell.use is not Use.STALE]
+        counts += [findings.independent_items(cell) for cell in own]
+        rows = [row for found in self._differences.values() for row in found if row["value"] is not None]
+        return counts + [Figure.of(row).independent for row in rows]
 
     @cached_property
     def open_matters(self) -> list[Attention]:
@@ -265,9 +330,9 @@ class CampaignStudy:
         """What an item takes here: people who rate it, the mean of their seconds, and what is paid."""
         done = Annotation.objects.filter(campaign=self.campaign, superseded_at=None)
         taken = done.aggregate(seconds=Avg("seconds"), n=Count("pk"), items=Count("item", distinct=True))
-        counts = [figure.n_raters for figure in self.alphas if figure.n_raters]
         seconds = float(taken["seconds"]) if taken["seconds"] else None
-        return LabelCost(max(2, round(median(counts))) if counts else 2, seconds, self._pay_per_item(seconds))
+        overlap = round(taken["n"] / taken["items"]) if taken["items"] else 2
+        return LabelCost(max(2, overlap), seconds, self._pay_per_item(seconds))
 
     def _pay_per_item(self, seconds: float | None) -> float | None:
         """What one person is paid for one item, if all duties of the campaign pay the same."""
@@ -311,7 +376,8 @@ class CampaignStudy:
     def squares(self) -> list[JudgeSquares]:
         """Every judge with a square for each criterion in each language."""
         by_place = {(cell.row["judge"], cell.row["language"], cell.row["criterion"]): cell for cell in self.cells}
-        judges = dict.fromkeys(cell.row["judge"] for cell in self.cells)
+        judges = list(dict.fromkeys(cell.row["judge"] for cell in self.cells))
+        judges.sort(key=lambda name: name != self.choice.judge)  # the chosen one first, so that it is always shown
         return [
             JudgeSquares(
                 judge,
@@ -326,8 +392,13 @@ class CampaignStudy:
                     for tag in self.languages
                 ),
             )
-            for judge in judges
+            for judge in judges[:MOST_JUDGES]
         ]
+
+    @property
+    def hidden_judges(self) -> int:
+        """How many judges have decisions and no squares."""
+        return max(0, len({cell.row["judge"] for cell in self.cells}) - MOST_JUDGES)
 
     def _square(self, cell: CellDecision | None, criterion: str) -> Square | None:
         if cell is None:
@@ -360,6 +431,7 @@ class CampaignStudy:
         judge, criterion = self.choice.judge, self.choice.criterion
         if self.choice.reference == "mean" and self.decided is not None:
             own = [cell for cell in self.cells if (cell.row["judge"], cell.row["criterion"]) == (judge, criterion)]
+            own = [cell for cell in own if cell.use not in (Use.STALE, Use.RUBRIC_PROBLEM)]
             figures = [(cell.row["language"], findings.bias_figure(cell)) for cell in own]
             return [(self.names.language(tag), figure) for tag, figure in figures if figure is not None]
         if not judge:
@@ -386,11 +458,11 @@ class CampaignStudy:
     @cached_property
     def heat(self) -> Heatmap | None:
         """Krippendorff's alpha by criterion and language."""
-        rows = [row for row in self._agreement or () if row["asked"] == ALPHA]
+        rows = [row for row in self._agreement or () if row["asked"] == KRIPPENDORFF]
         if not rows:
             return None
-        plain = [{**row, "statistic": ALPHA} for row in rows]
-        return heatmap(Figures(plain), statistic=ALPHA, criteria=list(self.criteria), languages=self.languages)
+        plain = [{**row, "statistic": KRIPPENDORFF} for row in rows]
+        return heatmap(Figures(plain), statistic=KRIPPENDORFF, criteria=list(self.criteria), languages=self.languages)
 
     @cached_property
     def dots(self) -> Drawing | None:
@@ -407,8 +479,8 @@ class CampaignStudy:
         }
         undecided = [
             self.names.language(tag)
-            for tag, rows in self._differences.items()
-            if len(findings.may_be_first(rows, self.direction)) > 1
+            for tag in self.languages
+            if len(findings.may_be_first(self._differences.get(tag, ()), self.direction)) != 1
         ]
         return pictures.generator_dots(means, names, undecided)
 
@@ -478,17 +550,37 @@ def _common_basis(figures: Sequence[Figure]) -> str:
 
 
 def settled_campaigns(now: datetime | None = None) -> list[Campaign]:
-    """The open campaigns whose last rating was submitted at least `SETTLED` ago, and within `RECENTLY`."""
+    """The open campaigns whose numbers over all raters are current and at least `SETTLED` old, at most `RECENTLY`.
+
+    So much time has passed since the last rating, import or judge run that changed them. Those that `mark_as_prepared`
+    was called for in this state are left out.
+    """
     now = now or timezone.now()
-    last = Annotation.objects.filter(campaign=OuterRef("pk")).order_by("-pk").values("submitted_at")[:1]
-    rated = Campaign.objects.filter(project__archived_at=None).exclude(state=Campaign.State.CLOSED)
-    rated = rated.annotate(rated_at=Subquery(last))
-    rated = rated.filter(rated_at__lte=now - SETTLED, rated_at__gt=now - RECENTLY)
-    return list(rated.select_related("project", "dataset", "rubric_version__rubric").order_by("-rated_at"))
+    stored = Snapshot.objects.filter(
+        **revisions.settings_identity(DEFAULT_SETTINGS),
+        created_at__lte=now - SETTLED,
+        created_at__gt=now - RECENTLY,
+        campaign__project__archived_at=None,
+    ).exclude(campaign__state=Campaign.State.CLOSED)
+    newest = dict(stored.order_by("pk").values_list("campaign", "revision"))
+    current = revisions.campaign_revisions(newest.keys())
+    prepared = caches["content"].get_many([_prepared_key(pk) for pk in newest])
+    wanted = [pk for pk, found in newest.items() if found == current.get(pk) != prepared.get(_prepared_key(pk))]
+    return list(Campaign.objects.filter(pk__in=wanted).select_related("project", "dataset", "rubric_version__rubric"))
 
 
-def stale_question(campaign: Campaign) -> Settings | None:
-    """The next answer that the study of a campaign needs without a choice, and that a worker has to compute."""
+def _prepared_key(campaign: int) -> str:
+    return f"study-prepared:{campaign}"
+
+
+def mark_as_prepared(campaign: Campaign) -> None:
+    """Remember that the study of a campaign needs nothing more in its current state."""
+    revision = revisions.campaign_revisions([campaign.pk])[campaign.pk]
+    caches["content"].set(_prepared_key(campaign.pk), revision, RECENTLY.total_seconds())
+
+
+def stale_questions(campaign: Campaign) -> list[Settings]:
+    """The answers that the study of a campaign needs without a choice, and that a worker has to compute."""
     study = CampaignStudy(campaign, StudyChoice(), is_lead=False)
-    _needed = study.findings, study.dots
-    return next(iter(study.stale), None)
+    _needed = study.findings, study.dots, study.forest
+    return study.stale

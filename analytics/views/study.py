@@ -40,6 +40,8 @@ def study_page(request: HttpRequest, project: str, campaign: int) -> HttpRespons
     shown = {name: getattr(study, name) for name in ("findings", "squares", "forest", "heat", "dots")}
     for settings in study.stale:
         tasks.ask_to_compute(campaign=current, settings=settings)
+    tries = [computing.failed(campaign=current, settings=each) for each in study.stale]
+    failed = [computation for computation in tries if computation is not None]
     context = {
         "title": current.project.name,
         "head_title": _("Study"),
@@ -49,7 +51,8 @@ def study_page(request: HttpRequest, project: str, campaign: int) -> HttpRespons
         "is_lead": is_lead,
         "n_items": Item.objects.of(current.dataset).count(),
         "is_stale": bool(study.stale),
-        "failed": next(filter(None, (computing.failed(campaign=current, settings=each) for each in study.stale)), None),
+        "is_computing": len(failed) < len(study.stale),
+        "failed": next(iter(failed), None),
         "bar": _bar(study, request.LANGUAGE_CODE),
         "links": _links(current, study),
         **shown,

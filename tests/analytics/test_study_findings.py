@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from django.utils import translation
 from analytics.figures import Figure
 from analytics.judges.reasons import CellDecision
 from analytics.models import GateThresholds
+from analytics.stats.core.messages import approximate
 from analytics.study import findings, pictures
 from analytics.study.findings import Contradiction, LabelCost, Names
 from analytics.study.sentences import Emphasised, worded
@@ -40,62 +42,91 @@ def ac_of(figure: Figure) -> dict[tuple[str, str | None], Figure]:
     return {(figure.criterion, figure.language): low}
 
 
-def cell(judge: str, criterion: str, language: str, use: str, bias: tuple[float, float] | None = None) -> CellDecision:
+def cell(
+    judge: str,
+    criterion: str,
+    language: str,
+    use: str,
+    bias: tuple[float, float] | None = None,
+    more: int | None = None,
+    n: int = 60,
+) -> CellDecision:
     figures = []
     if bias is not None:
         low, high = bias
-        figures.append({"statistic": "bias", "value": (low + high) / 2, "low": low, "high": high, "n_items": 60})
+        figures.append({"statistic": "bias", "value": (low + high) / 2, "low": low, "high": high, "n_items": n})
     finding = {
-        "name": "bias", "holds": False, "measured": bool(figures), "more": None, "gap": 1.0, "figures": figures,
+        "name": "bias", "holds": False, "measured": bool(figures), "more": more, "gap": 1.0, "figures": figures,
     }  # fmt: skip
     row = {
         "judge": judge, "judge_id": 1, "criterion": criterion, "language": language, "decision": use, "margin": 0.3,
-        "findings": [finding], "n_items": 60, "n_clusters": 60, "n_raters": 3, "changes": [], "otherwise": use,
+        "findings": [finding], "n_items": n, "n_clusters": n, "n_raters": 3, "changes": [], "otherwise": use,
     }  # fmt: skip
     return CellDecision(row, THRESHOLDS)
+
+
+def states_of(*alphas: Figure, acs: dict[tuple[str, str | None], Figure] | None = None) -> dict[Any, str]:
+    found = {}
+    for figure in alphas:
+        key = (figure.criterion, figure.language)
+        found[key] = findings.agreement_state(figure, (acs or {}).get(key), findings.Floors())
+    return found
 
 
 # --- people ---
 def test_people_agree_where_the_whole_interval_lies_above_the_floor() -> None:
     alphas = [alpha("clear", "et", 0.8), alpha("polite", "et", 0.35)]
-    said = str(findings.about_people(alphas, {}, NAMES))
-    assert said == (
-        "The panels agree on all 2 pairs of criterion and language: α from 0.35 to 0.80, in 1 certainly above 0.667."
+    assert str(findings.about_people(alphas, states_of(*alphas), NAMES)) == (
+        "The panels agree more than by chance in 2 of 2 cells of criterion and language: α from 0.35 to 0.80. "
+        "In 1 of them α is certainly above 0.667."
     )
+
+
+def test_few_items_and_approximate_intervals_are_never_certain() -> None:
+    few, rough = alpha("clear", "et", 0.9, n=29), replace(alpha("polite", "et", 0.9), method=approximate("bootstrap"))
+    assert rough.is_approximate
+    said = findings.about_people([few, rough], states_of(few, rough), NAMES)
+    assert "in 2 of 2 cells" in str(said) and "certainly" not in str(said) and said.is_preliminary
 
 
 def test_an_interval_over_the_floor_is_not_called_agreement() -> None:
     wide = alpha("clear", "ja", 0.25, half=0.3)
-    said = str(findings.about_people([wide], {}, NAMES))
-    assert "agree on none of 1 pairs" in said
+    said = str(findings.about_people([wide], states_of(wide), NAMES))
+    assert "in 0 of 1 cells" in said and "α from" not in said
     assert "It is not certain on Clear in Japanese: the interval is too wide." in said
     assert "hardly" not in said
 
 
-def test_two_raters_are_named_only_where_agreement_is_poor() -> None:
-    poor = alpha("polite", "ja", -0.2)
-    contradictions = [Contradiction("polite", ("ja-1", "ja-2")), Contradiction("clear", ("et-1", "et-2"))]
-    said = findings.about_people([poor, alpha("clear", "et", 0.9)], ac_of(poor), NAMES, contradictions=contradictions)
+def test_two_raters_are_named_only_in_the_language_where_agreement_is_in_doubt() -> None:
+    poor, good = alpha("polite", "ja", -0.2), alpha("polite", "et", 0.9)
+    contradictions = [Contradiction("polite", "ja", ("ja-1", "ja-2")), Contradiction("polite", "et", ("et-1", "et-2"))]
+    states = states_of(poor, good, acs=ac_of(poor))
+    said = findings.about_people([poor, good], states, NAMES, contradictions=contradictions)
     assert "hardly more than by chance on Polite & kind in Japanese." in str(said)
-    assert "On Polite & kind ja-1 and ja-2 contradict each other." in str(said) and "et-1" not in str(said)
+    assert "On Polite & kind in Japanese ja-1 and ja-2 contradict each other." in str(said) and "et-1" not in str(said)
     assert "<strong><bdi>Polite &amp; kind in Japanese</bdi></strong>" in "".join(one.html for one in said.sentences)
 
 
-def test_high_agreement_by_ac_outweighs_a_low_alpha() -> None:
+def test_agreement_by_ac_alone_lends_its_alpha_to_no_range() -> None:
     """Of rare flags alpha is low although the raters agree: one of both above its floor is enough, as in the gate."""
-    rare = alpha("clear", "et", 0.05, half=0.1)
+    rare, good = alpha("clear", "et", 0.05, half=0.1), alpha("polite", "et", 0.5)
     high = Figure(statistic="gwet_ac", criterion="clear", language="et", value=0.9, low=0.85, high=0.95, n_items=60)
-    said = str(findings.about_people([rare], {("clear", "et"): high}, NAMES))
-    assert "agree on all 1" in said and "hardly" not in said
+    states = states_of(rare, good, acs={("clear", "et"): high})
+    said = str(findings.about_people([rare, good], states, NAMES))
+    assert "in 2 of 2 cells of criterion and language: α from 0.50 to 0.50. In 1 of them only by Gwet’s AC." in said
+
+
+def test_a_rubric_problem_is_what_the_decisions_say() -> None:
+    poor, floors = alpha("clear", "et", 0.0), findings.Floors()
+    ac = ac_of(poor)["clear", "et"]
+    assert findings.agreement_state(poor, ac, floors) == "hardly"
+    assert findings.agreement_state(poor, ac, floors, is_problem=False) == "not_certain"
+    assert findings.agreement_state(alpha("clear", "et", 0.9), None, floors, is_problem=True) == "hardly"
 
 
 def test_without_values_nothing_is_said_of_agreement() -> None:
-    assert "Nobody knows yet" in str(findings.about_people([alpha("clear", "et", None)], {}, NAMES))
-
-
-def test_few_items_are_preliminary() -> None:
-    assert findings.about_people([alpha("clear", "et", 0.8, n=10)], {}, NAMES).is_preliminary
-    assert not findings.about_people([alpha("clear", "et", 0.8, n=60)], {}, NAMES).is_preliminary
+    nothing = alpha("clear", "et", None)
+    assert "Nobody knows yet" in str(findings.about_people([nothing], states_of(nothing), NAMES))
 
 
 # --- judges ---
@@ -107,18 +138,29 @@ def test_the_chosen_judge_comes_first_and_each_use_is_counted() -> None:
         cell("Uneven", "polite", "et", "humans_only", bias=(0.5, 1.0)),
     ]
     said = str(findings.about_judges(cells, "Uneven", NAMES))
-    assert said.startswith("Uneven may be used with correction in 1 of 2. It certainly gives too much on Polite & kind")
-    assert "0.50 to 1.00 points" in said
-    assert "Careful may score alone everywhere (2 of 2)." in said
+    assert said.startswith("Uneven in 2 cells of criterion and language: With correction 1 and Humans only 1.")
+    assert "It certainly gives more than the panel’s mean on Polite & kind in Estonian: 0.50 to 1.00 points." in said
+    assert "Careful may score alone in all 2 cells of criterion and language." in said
 
 
 def test_a_bias_is_claimed_only_beyond_the_margin() -> None:
     inside = [cell("J", "clear", "et", "humans_only", bias=(0.1, 0.9))]
-    assert "certainly" not in str(findings.about_judges(inside, "J", NAMES))
+    assert "points" not in str(findings.about_judges(inside, "J", NAMES))
     strict = [cell("J", "clear", tag, "humans_only", bias=(-0.9, -0.5)) for tag in ("et", "ar")]
     said = str(findings.about_judges(strict, "J", NAMES))
-    assert "It certainly gives too little on Clear in Estonian and Arabic: 0.50 to 0.90 points." in said
-    assert "may be used nowhere yet (0 of 2)" in said
+    assert "gives less than the panel’s mean on Clear in Estonian and Arabic: 0.50 to 0.90 points." in said
+
+
+@pytest.mark.parametrize("use", ["rubric_problem", "insufficient", "stale"])
+def test_no_bias_is_claimed_where_the_decision_compares_nothing(use: str) -> None:
+    cells = [cell("J", "clear", "et", use, bias=(0.5, 1.0)), cell("J", "polite", "et", "judge_alone")]
+    assert "points" not in str(findings.about_judges(cells, "J", NAMES))
+
+
+def test_a_bias_on_few_items_is_so_far() -> None:
+    few = cell("J", "clear", "et", "humans_only", bias=(0.5, 1.0), n=12)
+    said = str(findings.about_judges([few], "J", NAMES))
+    assert "So far it gives more than the panel’s mean on Clear in Estonian" in said and "certainly" not in said
 
 
 def test_a_stale_judge_is_measured_again_and_nothing_else_is_said() -> None:
@@ -127,10 +169,10 @@ def test_a_stale_judge_is_measured_again_and_nothing_else_is_said() -> None:
 
 
 # --- generators ---
-def difference(first: str, second: str, low: float, high: float) -> dict[str, Any]:
+def difference(first: str, second: str, low: float | None, high: float | None, n: int = 60) -> dict[str, Any]:
     return {
         "statistic": "leaderboard.corrected_difference", "criterion": "clear", "generator": first, "variant": second,
-        "value": (low + high) / 2, "low": low, "high": high, "n_items": 60,
+        "value": 0.3, "low": low, "high": high, "n_items": n,
     }  # fmt: skip
 
 
@@ -142,7 +184,13 @@ def difference(first: str, second: str, low: float, high: float) -> dict[str, An
             {"et": [("a", "b", 0.1, 0.5)], "ar": [("a", "b", 0.2, 0.6)]},
             "On Clear a is certainly first in every language (2).",
         ),
+        (
+            "higher_is_better",
+            {"et": [("a", "b", 0.1, 0.5)], "ar": [("a", "b", None, None)]},
+            "On Clear a is certainly first in Estonian. In Arabic no difference has an interval.",
+        ),
         ("lower_is_better", {"et": [("a", "b", 0.1, 0.5)]}, "On Clear b is certainly first in Estonian."),
+        ("higher_is_better", {"et": [("a", "b", 0.1, 0.5, 12)]}, "On Clear a is so far first in Estonian."),
         (
             "higher_is_better",
             {"et": [("a", "b", -0.1, 0.5)]},
@@ -153,31 +201,32 @@ def difference(first: str, second: str, low: float, high: float) -> dict[str, An
             {"et": [("a", "b", 0.1, 0.5)], "ar": [("a", "b", -0.2, 0.6)]},
             "On Clear a is certainly first in Estonian. In Arabic it is not decided which one is first: a or b.",
         ),
+        ("none", {"et": [("a", "b", 0.1, 0.5)]}, "The generators can’t be ordered on Clear yet: "),
     ],
 )
 def test_a_generator_is_first_where_every_difference_is_clear(
-    direction: str, rows: dict[str, list[tuple[str, str, float, float]]], expected: str
+    direction: str, rows: dict[str, list[tuple[Any, ...]]], expected: str
 ) -> None:
     differences = {tag: [difference(*row) for row in given] for tag, given in rows.items()}
-    said = findings.about_generators(differences, ["a", "b"], NAMES, criterion="clear", direction=direction)
-    assert str(said) == expected
-
-
-def test_a_criterion_without_a_better_end_orders_nobody() -> None:
-    differences = {"et": [difference("a", "b", 0.1, 0.5)]}
-    said = findings.about_generators(differences, ["a", "b"], NAMES, criterion="clear", direction="")
-    assert "can’t be ordered on Clear yet" in str(said)
+    said = findings.about_generators(differences, list(rows), NAMES, criterion="clear", direction=direction)
+    assert str(said).startswith(expected) and (expected.endswith(" ") or str(said) == expected)
 
 
 # --- how sure ---
-def test_what_the_figures_rest_on_and_what_more_items_cost() -> None:
-    one = cell("J", "clear", "et", "humans_only", bias=(-0.1, 0.5))
-    one.row["findings"][0]["more"] = 40
-    figures = [alpha("clear", "et", 0.8, n=20), alpha("polite", "et", 0.8, n=90)]
-    said = str(findings.about_certainty(figures, [one], "J", NAMES, LabelCost(3, 90.0, 0.5)))
+def test_what_the_figures_are_based_on_and_what_more_items_cost() -> None:
+    one = cell("J", "clear", "et", "humans_only", bias=(-0.1, 0.5), more=40)
+    said = str(findings.about_certainty([20, 90], [one], "J", LabelCost(3, 90.0, 0.5)))
     assert said.startswith("1 of 2 figures is based on fewer than 30 independent items: preliminary.")
-    assert "About 40 more items (120 ratings, about 3.0 hours, $60.00) would decide 1 open cell of J" in said
+    assert "About 40 more items (120 assignments, about 3.0 hours, $60.00) would decide 1 open cell of J" in said
     assert "from ±0.30 to about ±0.23" in said  # 0.3 times the root of 60 / 100
+
+
+def test_labels_decide_nothing_where_another_condition_fails_for_good() -> None:
+    one = cell("J", "clear", "et", "humans_only", bias=(-0.1, 0.5), more=40)
+    one.row["findings"].append({**one.row["findings"][0], "name": "readable", "more": None})
+    said = str(findings.about_certainty([90], [one], "J", LabelCost()))
+    assert "would decide" not in said
+    assert "More labels alone are not known to change a decision about J." in said
 
 
 # --- parts ---
