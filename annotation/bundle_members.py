@@ -390,7 +390,7 @@ MEMBERS = (
         model=PromptCollection,
         rows=lambda project: PromptCollection.objects.filter(project=project),
         leaves=_OURS,
-        first=8,
+        first=9,
         on_read=_guided,
     ),
     Member(
@@ -398,14 +398,14 @@ MEMBERS = (
         model=PromptSlot,
         rows=lambda project: PromptSlot.objects.filter(collection__project=project),
         refers={"collection": "prompt_collections"},
-        first=8,
+        first=9,
     ),
     Member(
         name="prompt_writers",
         model=CollectionMember,
         rows=lambda project: CollectionMember.objects.filter(collection__project=project),
         refers={"collection": "prompt_collections", "annotator": "annotators"},
-        first=8,
+        first=9,
     ),
     Member(
         name="prompts",
@@ -415,7 +415,7 @@ MEMBERS = (
         ),
         refers={"collection": "prompt_collections", "slot": "prompt_slots", "author": "prompt_writers"},
         leaves=("draft",),
-        first=8,
+        first=9,
     ),
     Member(
         name="prompt_versions",
@@ -424,7 +424,7 @@ MEMBERS = (
         refers={"prompt": "prompts", "author": "prompt_writers", "reviewer": "prompt_writers"},
         # What was shown of similar texts names rows of this database.
         leaves=("key", "notices"),
-        first=8,
+        first=9,
         on_read=_with_new_key,
     ),
     Member(
@@ -434,7 +434,7 @@ MEMBERS = (
             collection__project=project, dataset__in=_datasets(project)
         ),
         refers={"collection": "prompt_collections", "dataset": "datasets"},
-        first=8,
+        first=9,
     ),
     Member(
         name="duties",

@@ -258,11 +258,11 @@ NEW_MEMBERS = {
     4: ["adjudications"],
     5: ["taxonomies", "evidence"],
     6: QUALIFYING,
-    8: [
-        *("dataset_checkups", "curations", "curated_items"),
+    8: ["dataset_checkups", "curations", "curated_items"],
+    9: [
+        *("plans", "plan_generators", "families", "realisations", "generation_attempts", "plan_datasets"),
         *("prompt_collections", "prompt_slots", "prompt_writers", "prompts", "prompt_versions", "prompt_datasets"),
     ],
-    9: ["plans", "plan_generators", "families", "realisations", "generation_attempts", "plan_datasets"],
 }
 
 
@@ -361,7 +361,7 @@ def test_whether_ratings_were_blind_is_carried(cast: Cast, study: Campaign) -> N
 
 REFUSALS = {
     "another word": (replaced("ratings.jsonl", b'"score":2.0', b'"score":3.0'), False, "digest"),
-    "a newer version": (replaced("manifest.json", b'"version": 8', b'"version": 9'), False, "newer Panelbench"),
+    "a newer version": (replaced("manifest.json", b'"version": 9', b'"version": 10'), False, "newer Panelbench"),
     "no member": (lambda members: members.pop("ratings.jsonl"), False, "ratings.jsonl"),
     "a member more": (lambda members: members.update({"more.jsonl": b""}), False, "more.jsonl"),
     "no manifest": (lambda members: members.pop("manifest.json"), False, "manifest.json"),

@@ -1,4 +1,4 @@
-"""Collecting prompts in Chromium: writing with a draft that is kept, reviewing by keys, on a phone, and what axe finds."""
+"""Collecting prompts in Chromium: a draft is kept, a review by keys, on a phone, and what axe finds."""
 
 from __future__ import annotations
 
