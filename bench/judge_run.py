@@ -79,7 +79,8 @@ def _row(kind: str, judge: Any, dataset: Any, version: Any) -> str:
     return _summary(kind, found, sum(missing))
 
 
-def _timed(work: Callable[[], object]) -> Took:
+def took_of(work: Callable[[], object]) -> Took:
+    """What it took."""
     began, used = time.perf_counter(), _cpu()
     work()
     return Took(time.perf_counter() - began, _cpu() - used)
@@ -101,7 +102,7 @@ def _run(judge: Any, dataset: Any, version: Any, missing: list[int]) -> Callable
             while not runs.run_progress(run).finished:
                 work_sessions.work_on_run(run.pk)
 
-        took = _timed(work_sessions_until_finished)
+        took = took_of(work_sessions_until_finished)
         missing.append(CALLS * version.criteria.count() - run.verdicts.filter(status="ok").count())
         return took
 
@@ -117,7 +118,7 @@ def _loop(judge: Any, dataset: Any, version: Any) -> Callable[[], Took]:
         for item in dataset.items.select_related("dataset")
     ]
     endpoint = judges.endpoint(judge)
-    return lambda: _timed(lambda: asyncio.run(_ask_all(endpoint, judge.model, prompts * REPEATS)))
+    return lambda: took_of(lambda: asyncio.run(_ask_all(endpoint, judge.model, prompts * REPEATS)))
 
 
 async def _ask_all(endpoint: Any, model: str, prompts: list[Any]) -> None:

@@ -50,8 +50,9 @@ class Command(generate.Command):
             if not slash:
                 raise Refused(f"This project has no judge “{named}”, and it is no PROVIDER/MODEL.")
             judge = declare_utterance_judge(project=project, provider=provider, model=model)
-        versions = RubricVersion.objects.filter(rubric__project=project, pk=options["rubric_version"] or 0)
-        rubric_version = versions.first() if options["rubric_version"] else utterance_rubric(project=project)
+        asked = options["rubric_version"]
+        versions = RubricVersion.objects.filter(rubric__project=project, pk=asked)
+        rubric_version = utterance_rubric(project=project) if asked is None else versions.first()
         if rubric_version is None:
             raise Refused(f"This project has no rubric version {options['rubric_version']}.")
         return {"user_models": users, "utterance_judge": judge, "utterance_rubric": rubric_version}
