@@ -16,16 +16,18 @@ from rest_framework.views import APIView
 from accounts import access
 from accounts.models import Project, User
 from accounts.refusals import Refused
-from annotation.models import Dataset
+from annotation.models import Dataset, RubricVersion
 from judging import tasks
 from judging.api.judges import StrictSerializer
 from judging.api.runs import BudgetSerializer
 from judging.generation import decisions, plans, storing
 from judging.generation.plan_forecasts import GenerationForecast, GeneratorForecast, forecast_plan
 from judging.generation.plans import CellProgress, FamilyProgress, PlanPhase, PlanProgress
-from judging.generation.specs import PRESETS, Spec, from_yaml, parse_spec, preset
-from judging.models import GenerationAttempt, GenerationPlan, PlanDataset, Realisation
+from judging.generation.specs import PRESETS, SIMULATIONS, Spec, from_yaml, parse_spec, preset
+from judging.generation.utterance_judge import utterance_rubric
+from judging.models import GenerationAttempt, GenerationPlan, Judge, PlanDataset, PlanGenerator, Realisation
 
+Role = PlanGenerator.Role
 USD = {"max_digits": 20, "decimal_places": 8, "allow_null": True}
 
 
@@ -53,6 +55,21 @@ class GenerationPlanSerializer(StrictSerializer):
         help_text="Scenarios; of translations at most so many items, a sample if there are more.",
     )
     generators = PlanGeneratorSerializer(many=True)
+    user_models = PlanGeneratorSerializer(
+        many=True, default=list, source="asked_user_models", help_text="Of simulations: the models that play the user."
+    )
+    utterance_judge = serializers.IntegerField(
+        source="utterance_judge_id",
+        allow_null=True,
+        default=None,
+        help_text="Of simulations: a judge of the project, which judges every turn of a user.",
+    )
+    utterance_rubric = serializers.IntegerField(
+        source="utterance_rubric_id",
+        allow_null=True,
+        default=None,
+        help_text="The published rubric version of that judge; null: ours for turns of users.",
+    )
     source_dataset = serializers.IntegerField(
         source="source_id", required=False, allow_null=True, default=None, help_text="Of translations: the dataset."
     )
@@ -67,6 +84,14 @@ class GenerationPlanSerializer(StrictSerializer):
     budget = serializers.DecimalField(max_digits=12, decimal_places=6, min_value=0, allow_null=True, default=None)
     created_at = serializers.DateTimeField(read_only=True)
     started_at = serializers.DateTimeField(read_only=True, allow_null=True)
+
+    def to_representation(self, plan: GenerationPlan) -> dict[str, Any]:
+        shown = super().to_representation(plan)
+        models = list(plan.generators.all())
+        for name, role in (("generators", Role.GENERATOR), ("user_models", Role.USER_MODEL)):
+            of_role = [model for model in models if model.role == role]
+            shown[name] = PlanGeneratorSerializer(of_role, many=True).data
+        return shown
 
 
 class FamilyProgressSerializer(serializers.Serializer[FamilyProgress]):
@@ -269,8 +294,20 @@ def _text(user: User, slug: str, plan: int, text: int) -> Realisation:
 def read_spec(given: Any) -> Spec:
     """A preset by its key, YAML, or the values of a spec."""
     if isinstance(given, str):
-        return preset(given) if given in PRESETS else from_yaml(given)
+        return preset(given) if given in (*PRESETS, *SIMULATIONS) else from_yaml(given)
     return parse_spec(given)
+
+
+def _utterance_judging(project: Project, judge: int | None, rubric: int | None, user: User) -> dict[str, Any]:
+    """The utterance judge and its rubric as `plans.create_plan` takes them; our rubric is published if it is needed."""
+    if judge is None:
+        return {}
+    versions = RubricVersion.objects.published().filter(rubric__project=project)
+    version = get_object_or_404(versions, pk=rubric) if rubric else utterance_rubric(project=project, actor=user)
+    return {
+        "utterance_judge": get_object_or_404(Judge.objects.filter(project=project), pk=judge),
+        "utterance_rubric": version,
+    }
 
 
 def find_source(project: Project, pk: int) -> Dataset:
@@ -287,7 +324,7 @@ class GenerationSpecs(APIView):
     def get(self, request: Request, project: str) -> Response:
         """The presets."""
         access.require(user=request.user, slug=project)
-        return Response(SpecSerializer([preset(key) for key in PRESETS], many=True).data)
+        return Response(SpecSerializer([preset(key) for key in (*PRESETS, *SIMULATIONS)], many=True).data)
 
 
 class GenerationPlans(generics.ListAPIView[GenerationPlan]):
@@ -307,13 +344,18 @@ class GenerationPlans(generics.ListAPIView[GenerationPlan]):
         values = dict(serializer.validated_data)
         current_project = plans_in(request.user, project)[0]
         source = values.pop("source_id")
+        judging = _utterance_judging(
+            current_project, values.pop("utterance_judge_id"), values.pop("utterance_rubric_id"), request.user
+        )
         plan = plans.create_plan(
             project=current_project,
             source=None if source is None else find_source(current_project, source),
             spec=read_spec(values.pop("spec")),
             families=values.pop("families_planned"),
             generators=[plans.GeneratorChoice(**choice) for choice in values.pop("generators")],
+            user_models=[plans.GeneratorChoice(**choice) for choice in values.pop("asked_user_models")],
             actor=request.user,
+            **judging,
             **values,
         )
         return Response(GenerationPlanDetailSerializer(plan).data, status=201)

@@ -8,6 +8,7 @@ from typing import Any
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
+from django.db import transaction
 from django.db.models import Count, QuerySet, TextField
 from django.db.models.fields.json import KT
 from django.db.models.functions import Cast
@@ -34,8 +35,11 @@ from judging.generation.plan_forecasts import forecast_generation, forecast_plan
 from judging.generation.preset_words import translated_title
 from judging.generation.specs import PRESETS, Spec, parse_spec, preset
 from judging.generation.translations import EXAMPLE_SOURCE, text_messages
-from judging.models import GenerationAttempt, GenerationPlan, Realisation
+from judging.generation.user_agent import answer_messages, utterance_messages
+from judging.models import GenerationAttempt, GenerationPlan, PlanGenerator, Realisation
 from judging.views.generation_forms import (
+    A_JUDGE,
+    OFFERED_SPECS,
     STEPS,
     DecisionForm,
     PlanForm,
@@ -101,11 +105,11 @@ def _begins_with(request: HttpRequest, found: QuerySet[GenerationPlan]) -> dict[
     if like is None:
         return {"spec": request.GET.get("spec", PRESETS[0]), "source": whole_number(request.GET.get("source"))}
     spec = parse_spec(like.spec)
-    key = next((key for key in PRESETS if preset(key).digest == spec.digest), None)
+    key = next((key for key in OFFERED_SPECS if preset(key).digest == spec.digest), None)
     if key is None:  # the newest plan with the same spec stands for it
         alike = GenerationPlan.objects.filter(project=like.project, spec_digest=like.spec_digest)
         key = f"plan-{alike.values_list('pk', flat=True).latest('pk')}"
-    writers = like.generators.all()
+    writers, users = like.writers, like.user_models
     limits = [writer.parameters.get("max_tokens", plans.LONGEST_REPLY) for writer in writers]
     return {
         "spec": key,
@@ -113,6 +117,9 @@ def _begins_with(request: HttpRequest, found: QuerySet[GenerationPlan]) -> dict[
         "source_language": like.source_language,
         "languages": like.languages,
         "generators": [f"{writer.provider}\x1f{writer.model}" for writer in writers],
+        "user_models": [f"{user.provider}\x1f{user.model}" for user in users],
+        "utterance_judge": f"{A_JUDGE}{like.utterance_judge_id}" if like.utterance_judge_id else "",
+        "utterance_rubric": str(like.utterance_rubric_id or ""),
         "families": like.families_planned,
         "repeats": like.repeats,
         "budget": like.budget,
@@ -146,8 +153,8 @@ def _told(form: PlanForm, step: int, go: str) -> dict[str, Any]:
         families = len(form.sources) if form.is_translation else families
         size = {"languages": form.tags, "families": families, "repeats": repeats}
         try:
-            generators = [plans.plan_generator(form.project, *pair, spec=spec) for pair in enumerate(form.choices)]
-            forecast = forecast_generation(spec=spec, generators=generators, sources=form.sources, **size)
+            rows, judge = form.planned_models(spec)
+            forecast = forecast_generation(spec=spec, generators=rows, sources=form.sources, judge=judge, **size)
             return {"spec": spec, **size, "forecast": forecast}
         except Refused as refused:
             show_refusal(form, refused)
@@ -158,7 +165,7 @@ def _told(form: PlanForm, step: int, go: str) -> dict[str, Any]:
 def _begun_spec(form: PlanForm) -> Spec | None:
     key = str(form.initial.get("spec", PRESETS[0]))
     known = {f"plan-{plan.pk}": spec for plan, spec in form.own_specs}
-    return preset(key) if key in PRESETS else known.get(key, preset(PRESETS[0]))
+    return preset(key) if key in OFFERED_SPECS else known.get(key, preset(PRESETS[0]))
 
 
 def _example(spec: Spec, number: int, language: str) -> dict[str, Any]:
@@ -166,9 +173,16 @@ def _example(spec: Spec, number: int, language: str) -> dict[str, Any]:
         asked = text_messages(spec, {}, EXAMPLE_SOURCE, language="et")
         return {"example": number, "drawn": [], "request_messages": asked}
     drawn = draw_parameters(spec, seed=1, number=number)
+    about = {"example": number, "drawn": _drawn(spec, drawn, language)}
+    if spec.conversation is not None:
+        said = [{"speaker": spec.user_role, "text": "…"}]
+        return {
+            **about,
+            "request_messages": utterance_messages(spec, drawn, language=language, turns=[]),
+            "chatbot_messages": answer_messages(spec, language=language, turns=said),
+        }
     return {
-        "example": number,
-        "drawn": _drawn(spec, drawn, language),
+        **about,
         "request_messages": generation_messages(spec, drawn, language=language),
     }
 
@@ -187,7 +201,9 @@ def _drawn(spec: Spec, parameters: dict[str, str | int], language: str) -> list[
 
 def _made(request: HttpRequest, project: Project, form: PlanForm) -> GenerationPlan | None:
     try:
-        return plans.create_plan(project=project, actor=request.user, **form.asked)
+        with transaction.atomic():  # a judge is declared for a plan that is made
+            judging = form.utterance_judging(request.user)
+            return plans.create_plan(project=project, actor=request.user, **form.asked, **judging)
     except Refused as refused:
         show_refusal(form, refused)
         return None
@@ -201,7 +217,8 @@ def _made(request: HttpRequest, project: Project, form: PlanForm) -> GenerationP
 def plan_page(request: HttpRequest, project: str, plan: int) -> HttpResponse:
     """How far a plan is, what it costs, and what can be done with it."""
     current_project, found = find_plans(request, project)
-    shown = get_object_or_404(found.select_related("source", "job"), pk=plan)
+    related = ("source", "job", "utterance_judge", "utterance_rubric__rubric")
+    shown = get_object_or_404(found.select_related(*related), pk=plan)
     store_form = StoreForm(initial={"name": shown.name, "only": "whole"})
     if shown.source is None:
         del store_form.fields["with_natives"]
@@ -235,7 +252,7 @@ def _standing(plan: GenerationPlan) -> dict[str, Any]:
     revision = plans.plan_revision(plan)  # read first: what changes meanwhile is shown the next time
     progress = plans.plan_progress(plan)
     moving = progress.phase == plans.PlanPhase.RUNNING or progress.in_flight > 0
-    writers, known = list(plan.generators.all()), endpoints.all_providers()
+    models, known = list(plan.generators.all()), endpoints.all_providers()
     undecided = plan.realisations.filter(state=Realisation.State.WRITTEN, decision="")
     return {
         "plan": plan,
@@ -248,8 +265,9 @@ def _standing(plan: GenerationPlan) -> dict[str, Any]:
         "cells": plans.progress_by_cell(plan),
         **_set_aside(plan),
         "undecided": undecided.count(),
-        "writers": writers,
-        "simulated": all((declared := known.get(writer.provider)) and declared.simulated for writer in writers),
+        "writers": [model for model in models if model.role == PlanGenerator.Role.GENERATOR],
+        "user_models": [model for model in models if model.role == PlanGenerator.Role.USER_MODEL],
+        "simulated": all((declared := known.get(writer.provider)) and declared.simulated for writer in models),
     }
 
 
@@ -476,7 +494,7 @@ def specs_page(request: HttpRequest, project: str) -> HttpResponse:
     context = {
         "title": _("Specs"),
         "project": current_project,
-        "presets": [preset(key) for key in PRESETS],
+        "presets": [preset(key) for key in OFFERED_SPECS],
         "own": own,
         "has_plans": found.exists(),
     }
@@ -489,7 +507,7 @@ def spec_page(request: HttpRequest, project: str, spec: str) -> HttpResponse:
     """One spec: its templates, parameters and rules, an example, and its YAML."""
     current_project, _found = find_plans(request, project)
     known = {f"plan-{plan.pk}": of_plan for plan, of_plan in specs_of_plans(current_project)}
-    if spec not in PRESETS and spec not in known:
+    if spec not in OFFERED_SPECS and spec not in known:
         raise Http404
     shown = known.get(spec) or preset(spec)
     number = whole_number(request.GET.get("example"), largest=10_000) or 1

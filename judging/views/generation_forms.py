@@ -15,26 +15,42 @@ from django.utils.translation import get_language, gettext
 from django.utils.translation import gettext_lazy as _
 
 from accounts import languages
-from accounts.models import Project
+from accounts.models import Project, User
 from accounts.refusals import Refused
-from annotation.models import Dataset
+from annotation.models import Dataset, RubricVersion
 from judging.asking import endpoints
 from judging.asking.allowances import LARGEST_CAP
 from judging.asking.declarations import DeclaredProvider
 from judging.generation import plans, sources
 from judging.generation.preset_words import translated_title
-from judging.generation.specs import PRESETS, Spec, from_yaml, parse_spec, preset
+from judging.generation.specs import PRESETS, SIMULATIONS, Spec, from_yaml, parse_spec, preset
 from judging.generation.translations import SourceText
-from judging.models import GenerationPlan, PlanDataset, Realisation
+from judging.generation.utterance_judge import (
+    VERDICT_PARAMETERS,
+    UtteranceJudge,
+    declare_utterance_judge,
+    utterance_rubric,
+)
+from judging.models import GenerationPlan, Judge, PlanDataset, PlanGenerator, Realisation
 
 OWN_SPEC = "own"
 STEPS = (
     ("what", _("What"), ("spec", "own_spec")),
     ("languages", _("Languages"), ("source", "source_language", "languages", "further_languages")),
-    ("generators", _("By whom"), ("generators", "further_generators", "temperature", "max_tokens")),
+    (
+        "generators",
+        _("By whom"),
+        (
+            *("generators", "further_generators", "user_models", "further_user_models"),
+            *("utterance_judge", "utterance_rubric", "temperature", "max_tokens"),
+        ),
+    ),
     ("money", _("How much"), ("name", "families", "repeats", "budget", "seed")),
 )
 LARGEST_SEED = 2**53
+OFFERED_SPECS = (*PRESETS, *SIMULATIONS)
+A_JUDGE, A_MODEL = "judge-", "model-"
+"""How a choice of an utterance judge begins: with a judge of the project, or with a model that becomes one."""
 
 
 class PlanForm(forms.Form):
@@ -71,6 +87,24 @@ class PlanForm(forms.Form):
         max_length=4_000,
         widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false", "dir": "ltr"}),
         help_text=_("One a line: the name of the provider, a slash, and the name that it gives the model."),
+    )
+    user_models = forms.MultipleChoiceField(label=_("User models"), required=False, widget=forms.CheckboxSelectMultiple)
+    further_user_models = forms.CharField(
+        label=_("Further user models"),
+        required=False,
+        max_length=4_000,
+        widget=forms.Textarea(attrs={"rows": 2, "spellcheck": "false", "dir": "ltr"}),
+        help_text=_("One a line: the name of the provider, a slash, and the name that it gives the model."),
+    )
+    utterance_judge = forms.ChoiceField(
+        label=_("Judge of the user’s turns"),
+        required=False,
+        help_text=_("It refuses a turn with a reason, and the user model writes it again."),
+    )
+    utterance_rubric = forms.ChoiceField(
+        label=_("Rubric of that judge"),
+        required=False,
+        help_text=_("A turn is accepted if each criterion is in the better half of its scale."),
     )
     temperature = forms.FloatField(
         label=_("Temperature"),
@@ -126,7 +160,11 @@ class PlanForm(forms.Form):
         self.fields["source"].choices = _datasets_of(project)  # type: ignore[attr-defined]
         self.fields["spec"].choices = self._specs()  # type: ignore[attr-defined]
         self.fields["languages"].choices = _languages_of(project)  # type: ignore[attr-defined]
-        self.fields["generators"].choices = self.models = model_choices()  # type: ignore[attr-defined]
+        self.models = model_choices()
+        for name in ("generators", "user_models"):
+            self.fields[name].choices = self.models  # type: ignore[attr-defined]
+        self.fields["utterance_judge"].choices = _utterance_judges(project, self.models)  # type: ignore[attr-defined]
+        self.fields["utterance_rubric"].choices = _utterance_rubrics(project)  # type: ignore[attr-defined]
 
     def _filled(self, sent: QueryDict, begins_with: Mapping[str, Any]) -> QueryDict:
         """What was sent, with the initial values of the steps that were not shown yet."""
@@ -146,7 +184,7 @@ class PlanForm(forms.Form):
     def _specs(self) -> list[tuple[str, str]]:
         of_plans = [(f"plan-{plan.pk}", translated_title(spec.title)) for plan, spec in self.own_specs]
         return [
-            *((key, translated_title(preset(key).title)) for key in PRESETS),
+            *((key, translated_title(preset(key).title)) for key in OFFERED_SPECS),
             *of_plans,
             (OWN_SPEC, gettext("Own spec")),
         ]
@@ -166,6 +204,10 @@ class PlanForm(forms.Form):
         """Providers and models."""
         return named_models(self.cleaned_data["further_generators"])
 
+    def clean_further_user_models(self) -> list[tuple[str, str]]:
+        """Providers and models."""
+        return named_models(self.cleaned_data["further_user_models"])
+
     def clean(self) -> dict[str, Any]:
         """Also reads the spec, and asks for a language and a model at least."""
         chosen: dict[str, Any] = super().clean() or {}
@@ -179,7 +221,15 @@ class PlanForm(forms.Form):
             self.add_error("languages", gettext("Choose at least one language."))
         if not chosen.get("generators") and not chosen.get("further_generators") and "further_generators" in chosen:
             self.add_error("generators", gettext("Choose at least one model."))
+        has_user = chosen.get("user_models") or chosen.get("further_user_models")
+        if self.is_simulation and not has_user and "further_user_models" in chosen:
+            self.add_error("user_models", gettext("Choose at least one model that plays the user."))
         return chosen
+
+    @property
+    def is_simulation(self) -> bool:
+        """Whether the chosen spec asks for conversations."""
+        return self.chosen_spec is not None and self.chosen_spec.kind == "conversation"
 
     @property
     def is_translation(self) -> bool:
@@ -212,7 +262,7 @@ class PlanForm(forms.Form):
             return from_yaml(text)
         if key.startswith("plan-"):
             return next((spec for plan, spec in self.own_specs if f"plan-{plan.pk}" == key), None)
-        return preset(key) if key in PRESETS else None
+        return preset(key) if key in OFFERED_SPECS else None
 
     def edit(self) -> None:
         """Take the chosen spec as the own one, as its next version."""
@@ -239,7 +289,7 @@ class PlanForm(forms.Form):
     @property
     def spec_options(self) -> list[tuple[Any, str]]:
         """The specs to choose from, each with its description."""
-        descriptions = {key: preset(key).description for key in PRESETS}
+        descriptions = {key: preset(key).description for key in OFFERED_SPECS}
         descriptions |= {f"plan-{plan.pk}": plan.name for plan, _spec in self.own_specs}
         descriptions[OWN_SPEC] = gettext("Templates, parameters and rules of your own, as YAML.")
         return [(option, descriptions.get(str(option.data["value"]), "")) for option in self["spec"]]
@@ -252,13 +302,20 @@ class PlanForm(forms.Form):
 
     @property
     def choices(self) -> list[plans.GeneratorChoice]:
-        """The chosen models."""
+        """The chosen models; the sampling parameters of a simulation are in its spec."""
+        given = {name: self.cleaned_data.get(name) for name in ("temperature", "max_tokens")}
+        parameters = {} if self.is_simulation else {name: value for name, value in given.items() if value is not None}
+        return self._chosen_models("generators", "further_generators", parameters)
+
+    @property
+    def user_choices(self) -> list[plans.GeneratorChoice]:
+        """The chosen user models; none where the spec asks for no conversations."""
+        return self._chosen_models("user_models", "further_user_models", {}) if self.is_simulation else []
+
+    def _chosen_models(self, listed: str, named: str, parameters: Mapping[str, Any]) -> list[plans.GeneratorChoice]:
         values = self.cleaned_data
-        pairs = [tuple(value.split("\x1f", 1)) for value in values.get("generators", ())]
-        pairs += values.get("further_generators", ())
-        given = {name: values.get(name) for name in ("temperature", "max_tokens")}
-        parameters = {name: value for name, value in given.items() if value is not None}
-        pairs = list(dict.fromkeys(pairs))
+        pairs = [tuple(value.split("\x1f", 1)) for value in values.get(listed, ())]
+        pairs = list(dict.fromkeys([*pairs, *values.get(named, ())]))
         models = [model for _provider, model in pairs]
         return [
             plans.GeneratorChoice(
@@ -270,11 +327,52 @@ class PlanForm(forms.Form):
             for provider, model in pairs
         ]
 
+    def planned_models(self, spec: Spec) -> tuple[list[PlanGenerator], UtteranceJudge | None]:
+        """The unsaved rows of every model that the plan would ask, for its forecast; and the utterance judge, if it and
+        its rubric are there already."""
+        role = PlanGenerator.Role.USER_MODEL
+        rows = [plans.plan_generator(self.project, *pair, spec=spec) for pair in enumerate(self.choices)]
+        users = enumerate(self.user_choices, len(rows))
+        rows += [plans.plan_generator(self.project, *pair, spec=spec, role=role) for pair in users]
+        judge = self._unsaved_judge()
+        if judge is None:
+            return rows, None
+        rows.append(plans.judge_row(judge, len(rows)))
+        version = self._rubric_version()
+        return rows, UtteranceJudge(judge, version) if judge.pk and version else None
+
+    def _unsaved_judge(self) -> Judge | None:
+        chosen = self.cleaned_data.get("utterance_judge", "") if self.is_simulation else ""
+        if chosen.startswith(A_JUDGE):
+            return Judge.objects.filter(project=self.project, pk=chosen.removeprefix(A_JUDGE)).first()
+        if not chosen:
+            return None
+        provider, model = chosen.removeprefix(A_MODEL).split("\x1f", 1)
+        return Judge(project=self.project, name=model, provider=provider, model=model, parameters=VERDICT_PARAMETERS)
+
+    def _rubric_version(self) -> RubricVersion | None:
+        chosen = self.cleaned_data.get("utterance_rubric", "")
+        return RubricVersion.objects.filter(rubric__project=self.project, pk=chosen).first() if chosen else None
+
+    def utterance_judging(self, actor: User) -> dict[str, Any]:
+        """The utterance judge and its rubric as `plans.create_plan` takes them. A model becomes a judge of the project,
+        and our rubric is published in it, unless they are there."""
+        judge = self._unsaved_judge()
+        if judge is None:
+            return {}
+        if judge.pk is None:
+            asked = {"project": self.project, "provider": judge.provider, "model": judge.model}
+            judge = declare_utterance_judge(**asked, actor=actor)
+        version = self._rubric_version() or utterance_rubric(project=self.project, actor=actor)
+        return {"utterance_judge": judge, "utterance_rubric": version}
+
     @property
     def asked(self) -> dict[str, Any]:
         """What `plans.create_plan` takes."""
         plain = {name: self.cleaned_data[name] for name in ("name", "families", "repeats", "budget", "seed")}
         asked = {**plain, "spec": self.chosen_spec, "languages": self.tags, "generators": self.choices}
+        if self.is_simulation:
+            asked["user_models"] = self.user_choices
         if not self.is_translation:
             return asked
         source = Dataset.objects.get(pk=self.cleaned_data["source"])
@@ -289,7 +387,7 @@ class PlanForm(forms.Form):
 def specs_of_plans(project: Project) -> list[tuple[GenerationPlan, Spec]]:
     """The specs that plans of the project were made with, other than the presets, the newest first, once each."""
     plans_of_it = GenerationPlan.objects.filter(project=project)
-    own = plans_of_it.exclude(spec_digest__in=[preset(key).digest for key in PRESETS])
+    own = plans_of_it.exclude(spec_digest__in=[preset(key).digest for key in OFFERED_SPECS])
     newest = own.order_by().values("spec_digest").annotate(newest=Max("pk")).values("newest")
     found = []
     for plan in GenerationPlan.objects.filter(pk__in=newest).order_by("-pk"):
@@ -334,6 +432,22 @@ def model_choices() -> list[tuple[str, str]]:
         for provider in endpoints.all_providers().values()
         for model in dict.fromkeys([*provider.models, *(row[0] for row in provider.prices)])
     ]
+
+
+def _utterance_judges(project: Project, models: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """None, the judges of the project, or a model, which becomes a judge."""
+    judges = Judge.objects.filter(project=project).exclude(provider="").order_by("name", "-pk")
+    return [
+        ("", gettext("None: the reply guard alone")),
+        *((f"{A_JUDGE}{pk}", name) for pk, name in judges.values_list("pk", "name")),
+        *((f"{A_MODEL}{value}", gettext("New judge: %s") % label) for value, label in models),
+    ]
+
+
+def _utterance_rubrics(project: Project) -> list[tuple[str, str]]:
+    """Ours, or a published rubric of the project."""
+    versions = RubricVersion.objects.published().filter(rubric__project=project).select_related("rubric")
+    return [("", gettext("Ours for turns of users")), *((str(version.pk), str(version)) for version in versions)]
 
 
 def _price(provider: DeclaredProvider, model: str) -> str:
