@@ -67,7 +67,7 @@ def _outcome_cell(
         outcome,
         _("of %(all)d generators; %(items)s") % {"all": in_language[row["language"]], "items": _items(of_all)},
     ]
-    for variant, place in sorted(by_variant.items()):
+    for variant, place in sorted(by_variant.items(), key=lambda each: (each[0] != SOUND_VARIANT, each[0])):
         about = {"places": _places(place), "items": _items(place)}
         if variant == SOUND_VARIANT:
             lines.append(_("without faulty dialogues: %(places)s; %(items)s") % about)
@@ -92,7 +92,7 @@ def _items(row: EstimateRow) -> str:
 
 def _counts(counted: dict[str, int]) -> str:
     about = {"all": sum(counted.values()), **counted}
-    sentence = _("Of %(all)d places %(survives)d survive, %(changes)d change, and %(undecided)d are not decided.")
+    sentence = _("Of %(all)d places: %(survives)d survive, %(changes)d change, %(undecided)d not decided.")
     return sentence % about
 
 

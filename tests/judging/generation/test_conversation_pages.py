@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from typing import Any
 
 import pytest
+from django.test import Client
 
 from annotation.models import Dataset, Item
-from judging.models import PlanDataset, Realisation
+from judging.generation.utterance_judge import declare_utterance_judge
+from judging.models import GenerationPlan, Judge, PlanDataset, Realisation
 from tests.cast import Cast
 from tests.judging.generation.conversed import BOTS, LANGUAGES, SIMULATED_USERS, TURN_TEXTS, simulated_plan
+from tests.judging.generation.test_writing import priced
+from tests.provider_server import RunningProvider
 
 pytestmark = pytest.mark.django_db
 
@@ -90,3 +95,97 @@ def test_stored_with_and_without_what_was_set_aside(cast: Cast) -> None:
         SIMULATED_USERS[1], 2, "stopped",
     )  # fmt: skip
     assert (item.generator, item.scenario) == (BOTS[1], "family-0003")
+
+
+def sent(client: Client, step: int, go: str, **changes: Any) -> Any:
+    """The answer to a step of the form of a new plan, as a browser without scripts sends it."""
+    steps: list[dict[str, Any]] = [
+        {"spec": "simulated-users"},
+        {"languages": ["et", "ar"]},
+        {
+            "further_generators": "simulated/sim-steady\nsimulated/sim-chatty",
+            "further_user_models": "simulated/sim-user",
+            "utterance_judge": "model-simulated\x1fsim-steady",
+            "utterance_rubric": "",
+            "max_tokens": "4000",
+        },
+        {"name": "Vestlused “1” – محادثات", "families": "3", "repeats": "1", "budget": "", "seed": "7"},
+    ]
+    fields: dict[str, Any] = {"step": step, "visited": step, "go": go}
+    for filled in steps[: step + 1]:
+        fields |= filled
+    return client.post("/p/kassa/generation/new/", {**fields, **changes})
+
+
+def test_a_simulation_is_planned_in_four_steps(cast: Cast, provider: RunningProvider) -> None:
+    priced()  # so that the provider names its models
+    client = cast.client("boris")
+    first = sent(client, 0, "example", example="1")
+    shown = first.content.decode()
+    assert "Conversations of simulated users with chatbots" in shown and "What a chatbot is told" in shown
+    assert "You play a person" not in shown and "Write the first" in shown
+    third = sent(client, 1, "next")
+    shown = third.content.decode()
+    assert third.context["step"] == 2 and "None: the reply guard alone" in shown and "User models" in shown
+    assert 'name="temperature" type="number"' not in shown
+    without = sent(client, 2, "next", further_user_models="")
+    assert (without.context["step"], list(without.context["form"].errors)) == (2, ["user_models"])
+    wrong = sent(client, 2, "next", further_user_models="nowhere/gpt")
+    assert (wrong.context["step"], list(wrong.context["form"].errors)) == (2, ["further_user_models"])
+    assert sent(client, 2, "next").context["step"] == 3
+    forecast = sent(client, 3, "forecast").context["forecast"]
+    assert [part.name for part in forecast.generators] == ["sim-steady", "sim-chatty", "sim-user", "sim-steady"]
+    assert forecast.texts == 3 * 2 * 2 and forecast.requests > 3 * forecast.texts
+    assert not Judge.objects.exists()
+    made = sent(client, 3, "make")
+    plan = GenerationPlan.objects.get()
+    assert made.headers["Location"] == f"/p/kassa/generation/{plan.pk}/"
+    assert [model.name for model in plan.writers] == ["sim-steady", "sim-chatty"]
+    assert [model.name for model in plan.user_models] == ["sim-user"]
+    assert plan.utterance_judge == Judge.objects.get() and plan.utterance_rubric is not None
+    assert all(model.parameters.get("max_tokens") != 4000 for model in plan.writers)
+    page = client.get(made.headers["Location"]).content.decode()
+    assert "sim-user" in page and str(plan.utterance_judge) in page and str(plan.utterance_rubric) in page
+    like = client.get(f"/p/kassa/generation/new/?like={plan.pk}").context["form"].initial
+    assert (like["spec"], like["user_models"]) == ("simulated-users", ["simulated\x1fsim-user"])
+    assert like["utterance_judge"] == f"judge-{plan.utterance_judge_id}"
+    again = sent(client, 3, "make", name="Teine", utterance_judge=like["utterance_judge"])
+    assert again.status_code == 302 and Judge.objects.count() == 1
+    taken = sent(client, 3, "make", utterance_judge="model-simulated\x1fsim-chatty")
+    assert "Another plan of this project" in taken.content.decode()
+    assert Judge.objects.count() == 1, "a judge is declared only for a plan that is made"
+    assert "Conversations of simulated users" in client.get("/p/kassa/generation/specs/").content.decode()
+    assert client.get("/p/kassa/generation/specs/simulated-users/").status_code == 200
+
+
+def test_a_simulation_is_planned_by_api(cast: Cast, provider: RunningProvider) -> None:
+    boris, at = cast.client("boris"), "/api/v1/projects/kassa/generation/"
+    about: dict[str, Any] = {
+        "name": "Vestlused",
+        "spec": "simulated-users",
+        "languages": ["et"],
+        "families": 2,
+        "generators": [{"provider": "simulated", "model": "sim-steady"}],
+        "user_models": [{"provider": "simulated", "model": "sim-user", "name": "Mängija “1”"}],
+    }
+    made = boris.post(at, about, content_type="application/json")
+    assert made.status_code == 201, made.content
+    told = made.json()
+    assert [one["name"] for one in told["generators"]] == ["sim-steady"]
+    assert [one["name"] for one in told["user_models"]] == ["Mängija “1”"]
+    assert (told["utterance_judge"], told["utterance_rubric"]) == (None, None)
+    judge = declare_utterance_judge(project=cast.kassa, provider="simulated", model="sim-steady")
+    judged = boris.post(
+        at, {**about, "name": "Kohtunikuga", "utterance_judge": judge.pk}, content_type="application/json"
+    )
+    assert judged.status_code == 201, judged.content
+    assert judged.json()["utterance_judge"] == judge.pk and judged.json()["utterance_rubric"]
+    assert boris.get(at).json()["results"][0]["user_models"][0]["model"] == "sim-user"
+    without = boris.post(at, {**about, "name": "x", "user_models": []}, content_type="application/json")
+    assert without.status_code in (400, 422) and "user_models" in without.json()["fields"]
+    text = {**about, "name": "y", "spec": "stories"}
+    assert "user_models" in boris.post(at, text, content_type="application/json").json()["fields"]
+    assert (
+        boris.post(at, {**about, "name": "z", "utterance_judge": 10**6}, content_type="application/json").status_code
+        == 404
+    )

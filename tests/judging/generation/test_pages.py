@@ -10,7 +10,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from judging.generation.specs import PRESETS, from_yaml, parse_spec, preset
+from judging.generation.specs import PRESETS, SIMULATIONS, from_yaml, parse_spec, preset
 from judging.models import GenerationAttempt, GenerationPlan, Realisation
 from tests.cast import Cast
 from tests.judging.generation.test_writing import begun, planned, written
@@ -216,7 +216,7 @@ def test_plans_of_the_api(cast: Cast, provider: RunningProvider) -> None:
     stored = client.post(f"{root}{plan.pk}/store/", {"name": "From the API"}, content_type="application/json")
     assert plan.datasets.get().dataset_id == stored.json()["dataset"]
     assert client.get(f"{root}{plan.pk}/texts/?family=x").status_code == 422
-    assert [spec["key"] for spec in client.get(f"{root}specs/").json()] == list(PRESETS)
+    assert [spec["key"] for spec in client.get(f"{root}specs/").json()] == [*PRESETS, *SIMULATIONS]
 
 
 def test_others_see_nothing_of_a_plan(cast: Cast, provider: RunningProvider) -> None:
@@ -284,7 +284,7 @@ def test_specs_of_plans_are_read_once_each(cast: Cast, provider: RunningProvider
     newest = GenerationPlan.objects.get(name="Plan 3")
     assert page.context["form"].initial["spec"] == f"plan-{newest.pk}"
     options = [key for key, _title in page.context["form"].fields["spec"].choices]
-    assert options == [*PRESETS, f"plan-{newest.pk}", "own"]
+    assert options == [*PRESETS, *SIMULATIONS, f"plan-{newest.pk}", "own"]
 
 
 def test_the_list_takes_few_queries(cast: Cast, provider: RunningProvider, django_assert_max_num_queries: Any) -> None:
