@@ -42,6 +42,11 @@ pages = [
     path("p/<slug:project>/generation/<int:plan>/state/", generation.move_plan, name="generation_move"),
     path("p/<slug:project>/generation/<int:plan>/budget/", generation.set_plan_budget_view, name="generation_budget"),
     path("p/<slug:project>/generation/<int:plan>/store/", generation.store_plan, name="generation_store"),
+    path(
+        "p/<slug:project>/generation/<int:plan>/utterances/",
+        generation.store_utterances_view,
+        name="generation_utterances",
+    ),
     path("p/<slug:project>/generation/<int:plan>/reading/", generation.reading_page, name="generation_reading"),
     path("p/<slug:project>/generation/<int:plan>/texts/", generation.texts_page, name="generation_texts"),
     path("p/<slug:project>/generation/<int:plan>/texts/<int:text>/", generation.text_page, name="generation_text"),
@@ -153,6 +158,11 @@ api = [
         "projects/<slug:project>/generation/<int:plan>/store/",
         generation_routes.StorePlan.as_view(),
         name="api_generation_store",
+    ),
+    path(
+        "projects/<slug:project>/generation/<int:plan>/utterances/",
+        generation_routes.StoreUtterances.as_view(),
+        name="api_generation_utterances",
     ),
     path(
         "projects/<slug:project>/generation/<int:plan>/texts/",

@@ -20,7 +20,7 @@ from annotation.models import Dataset, RubricVersion
 from judging import tasks
 from judging.api.judges import StrictSerializer
 from judging.api.runs import BudgetSerializer
-from judging.generation import decisions, plans, storing
+from judging.generation import decisions, plans, storing, utterances
 from judging.generation.plan_forecasts import GenerationForecast, GeneratorForecast, forecast_plan
 from judging.generation.plans import CellProgress, FamilyProgress, PlanPhase, PlanProgress
 from judging.generation.specs import PRESETS, SIMULATIONS, Spec, from_yaml, parse_spec, preset
@@ -261,6 +261,18 @@ class StoredPlanSerializer(serializers.Serializer[Any]):
     job = serializers.IntegerField(allow_null=True)
 
 
+class UtterancesSerializer(StrictSerializer):
+    name = serializers.CharField(max_length=120)
+    most = serializers.IntegerField(
+        min_value=1, allow_null=True, default=None, help_text="So many at random; null: all judged tries."
+    )
+    seed = serializers.IntegerField(required=False, min_value=0, max_value=2**53)
+
+
+class StoredUtterancesSerializer(serializers.Serializer[Any]):
+    dataset = serializers.IntegerField()
+
+
 class SpecSerializer(serializers.Serializer[Spec]):
     key = serializers.CharField()
     title = serializers.CharField()
@@ -454,6 +466,17 @@ class StorePlan(APIView):
         if dataset is not None:
             return Response({"dataset": dataset.pk, "job": None}, status=201)
         return Response({"dataset": None, "job": kept.job_id}, status=202)
+
+
+class StoreUtterances(APIView):
+    @extend_schema(request=UtterancesSerializer, responses={201: StoredUtterancesSerializer})
+    def post(self, request: Request, project: str, plan: int) -> Response:
+        """Store the judged turns of a simulation's users as a dataset, refused ones too: for native speakers."""
+        judged = _plan(request.user, project, plan)
+        serializer = UtterancesSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        dataset = utterances.store_utterances(plan=judged, actor=request.user, **serializer.validated_data)
+        return Response({"dataset": dataset.pk}, status=201)
 
 
 TEXT_FILTERS = {

@@ -28,7 +28,7 @@ from annotation.views.campaigns import show_refusal
 from judging import tasks
 from judging.asking import endpoints
 from judging.forms import BudgetForm
-from judging.generation import conversations, decisions, plans
+from judging.generation import conversations, decisions, plans, utterances
 from judging.generation.drawing import draw_parameters
 from judging.generation.messages import TOLD, generation_messages
 from judging.generation.plan_forecasts import forecast_generation, forecast_plan
@@ -45,6 +45,7 @@ from judging.views.generation_forms import (
     PlanForm,
     StoreForm,
     TextsForm,
+    UtterancesForm,
     specs_of_plans,
 )
 from judging.views.runs import live_part
@@ -228,11 +229,19 @@ def plan_page(request: HttpRequest, project: str, plan: int) -> HttpResponse:
         "spec": parse_spec(shown.spec),
         "budget_form": BudgetForm(initial={"budget": shown.budget}),
         "store_form": store_form,
+        "utterances_form": _utterances_form(shown),
         "stored": shown.datasets.select_related("dataset"),
         "forecast": forecast_plan(shown),
         **_standing(shown),
     }
     return render(request, "judging/generation/plan.html", context)
+
+
+def _utterances_form(plan: GenerationPlan) -> UtterancesForm | None:
+    """The form that stores the judged turns of users; none where nothing was judged."""
+    if plan.utterance_judge is None or not utterances.judged_tries(plan):
+        return None
+    return UtterancesForm(initial={"name": _("%s: turns of users") % plan.name[:100]}, auto_id="utterances_%s")
 
 
 @require_safe
@@ -340,6 +349,22 @@ def store_plan(request: HttpRequest, project: str, plan: int) -> HttpResponse:
     except Refused as refused:
         messages.error(request, refused.sentence)
         return redirect("generation_plan", current_project.slug, kept.pk)
+
+
+@require_POST
+@login_required
+def store_utterances_view(request: HttpRequest, project: str, plan: int) -> HttpResponse:
+    """Store the judged turns of users as a dataset, for native speakers."""
+    current_project, found = find_plans(request, project)
+    judged = get_object_or_404(found, pk=plan)
+    form = UtterancesForm(request.POST)
+    if not form.is_valid():
+        messages.error(request, " ".join(str(error) for errors in form.errors.values() for error in errors))
+        return redirect("generation_plan", current_project.slug, judged.pk)
+    with refusals.refusals_as_messages(request):
+        dataset = utterances.store_utterances(plan=judged, actor=request.user, **form.cleaned_data)
+        return redirect("dataset", current_project.slug, dataset.pk)
+    return redirect("generation_plan", current_project.slug, judged.pk)
 
 
 # --- texts ------------------------------------------------------------------------------------------------------------

@@ -513,6 +513,15 @@ class StoreForm(forms.Form):
     )
 
 
+class UtterancesForm(forms.Form):
+    """The dataset that the judged turns of users become."""
+
+    name = forms.CharField(label=_("Name of the dataset"), max_length=120)
+    most = forms.IntegerField(
+        label=_("At most"), required=False, min_value=1, help_text=_("Drawn at random. Empty: all of them.")
+    )
+
+
 class DecisionForm(forms.Form):
     """Keep a text or set it aside."""
 

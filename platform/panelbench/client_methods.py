@@ -304,6 +304,9 @@ METHODS: Mapping[str, Method] = {
     "POST /projects/{project}/generation/{plan}/store/": Method(
         "store_generated", "Store the written texts as a dataset."
     ),
+    "POST /projects/{project}/generation/{plan}/utterances/": Method(
+        "store_utterances", "Store the judged turns of a simulation's users as a dataset, for native speakers."
+    ),
     "GET /projects/{project}/generation/{plan}/texts/": Method(
         "generated_texts", "The texts of a plan, family by family."
     ),

@@ -380,6 +380,9 @@ class PlainMethods(ServerConnection):
         families: int,
         generators: Sequence[types.PlanGenerator],
         *,
+        user_models: Sequence[types.PlanGenerator] | None = None,
+        utterance_judge: int | None = None,
+        utterance_rubric: int | None = None,
         source_dataset: int | None = None,
         source_language: str | None = None,
         repeats: int | None = None,
@@ -395,6 +398,9 @@ class PlainMethods(ServerConnection):
             "generators": generators,
         }
         sent |= given(
+            user_models=user_models,
+            utterance_judge=utterance_judge,
+            utterance_rubric=utterance_rubric,
             source_dataset=source_dataset,
             source_language=source_language,
             repeats=repeats,
@@ -462,6 +468,20 @@ class PlainMethods(ServerConnection):
         sent: dict[str, Any] = {"name": name}
         sent |= given(only=only, with_natives=with_natives)
         return cast(types.StoredPlan, self.json("POST", self.at("generation/{}/store/", plan), json=sent))
+
+    @operation("POST", "/projects/{project}/generation/{plan}/utterances/")
+    def store_utterances(
+        self,
+        plan: int,
+        name: str,
+        *,
+        most: int | None = None,
+        seed: int | None = None,
+    ) -> types.StoredUtterances:
+        """Store the judged turns of a simulation's users as a dataset, for native speakers."""
+        sent: dict[str, Any] = {"name": name}
+        sent |= given(most=most, seed=seed)
+        return cast(types.StoredUtterances, self.json("POST", self.at("generation/{}/utterances/", plan), json=sent))
 
     @operation("GET", "/projects/{project}/generation/{plan}/texts/")
     def generated_texts(

@@ -1117,6 +1117,9 @@ class GenerationPlan(TypedDict):
     languages: list[str]
     families: int
     generators: list[PlanGenerator]
+    user_models: NotRequired[list[PlanGenerator]]
+    utterance_judge: NotRequired[int | None]
+    utterance_rubric: NotRequired[int | None]
     source_dataset: NotRequired[int | None]
     source_language: NotRequired[str]
     repeats: NotRequired[int]
@@ -1136,6 +1139,9 @@ class GenerationPlanDetail(TypedDict):
     languages: list[str]
     families: int
     generators: list[PlanGenerator]
+    user_models: NotRequired[list[PlanGenerator]]
+    utterance_judge: NotRequired[int | None]
+    utterance_rubric: NotRequired[int | None]
     source_dataset: NotRequired[int | None]
     source_language: NotRequired[str]
     repeats: NotRequired[int]
@@ -2287,6 +2293,10 @@ class StoredPlan(TypedDict):
     job: int | None
 
 
+class StoredUtterances(TypedDict):
+    dataset: int
+
+
 class StoredWriting(TypedDict):
     dataset: int
 
@@ -2528,6 +2538,14 @@ class UserComparison(TypedDict):
     rated: NotRequired[RatedEnum]
     simulated_user: NotRequired[str]
     human_user: NotRequired[str]
+    seed: NotRequired[int]
+
+
+class Utterances(TypedDict):
+    """Refuses a field that it does not know: dropped without a word, it would be taken for heard."""
+
+    name: str
+    most: NotRequired[int | None]
     seed: NotRequired[int]
 
 

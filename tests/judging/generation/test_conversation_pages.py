@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 
 from annotation.models import Dataset, Item
-from judging.generation.utterance_judge import declare_utterance_judge
+from judging.generation.utterance_judge import declare_utterance_judge, utterance_rubric
 from judging.models import GenerationPlan, Judge, PlanDataset, Realisation
 from tests.cast import Cast
 from tests.judging.generation.conversed import BOTS, LANGUAGES, SIMULATED_USERS, TURN_TEXTS, simulated_plan
@@ -189,3 +189,25 @@ def test_a_simulation_is_planned_by_api(cast: Cast, provider: RunningProvider) -
         boris.post(at, {**about, "name": "z", "utterance_judge": 10**6}, content_type="application/json").status_code
         == 404
     )
+
+
+def test_judged_turns_are_stored_for_natives(cast: Cast, provider: RunningProvider) -> None:
+    plan = simulated_plan(cast)
+    boris, at = cast.client("boris"), f"/p/kassa/generation/{plan.pk}/"
+    assert "Store the user turns" not in boris.get(at).content.decode(), "a plan without a judge"
+    plan.utterance_judge = declare_utterance_judge(project=cast.kassa, provider="simulated", model="sim-steady")
+    plan.utterance_rubric = utterance_rubric(project=cast.kassa)
+    plan.save()
+    assert "Store the user turns" in boris.get(at).content.decode()
+    stored = boris.post(f"{at}utterances/", {"name": "Kasutajate sõnumid", "most": ""})
+    dataset = Dataset.objects.get(name="Kasutajate sõnumid")
+    assert stored["Location"] == f"/p/kassa/datasets/{dataset.pk}/"
+    items = Item.objects.of(dataset)
+    assert items.count() == 16 * 2 + 32, "two verdicts on each opening, one on each second turn"
+    assert items.filter(attributes__accepted=False).count() == 16
+    refused = boris.post(f"{at}utterances/", {"name": "Kasutajate sõnumid"}, follow=True).content.decode()
+    assert "Another dataset of this project is called" in refused
+    api = f"/api/v1/projects/kassa/generation/{plan.pk}/utterances/"
+    made = boris.post(api, {"name": "Viis", "most": 5, "seed": 1}, content_type="application/json")
+    assert made.status_code == 201, made.content
+    assert Item.objects.filter(dataset=made.json()["dataset"]).count() == 5
