@@ -361,10 +361,12 @@ def store_utterances_view(request: HttpRequest, project: str, plan: int) -> Http
     if not form.is_valid():
         messages.error(request, " ".join(str(error) for errors in form.errors.values() for error in errors))
         return redirect("generation_plan", current_project.slug, judged.pk)
-    with refusals.refusals_as_messages(request):
+    try:
         dataset = utterances.store_utterances(plan=judged, actor=request.user, **form.cleaned_data)
         return redirect("dataset", current_project.slug, dataset.pk)
-    return redirect("generation_plan", current_project.slug, judged.pk)
+    except Refused as refused:
+        messages.error(request, refused.sentence)
+        return redirect("generation_plan", current_project.slug, judged.pk)
 
 
 # --- texts ------------------------------------------------------------------------------------------------------------

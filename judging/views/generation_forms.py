@@ -339,7 +339,7 @@ class PlanForm(forms.Form):
             return rows, None
         rows.append(plans.judge_row(judge, len(rows)))
         version = self._rubric_version()
-        return rows, UtteranceJudge(judge, version) if judge.pk and version else None
+        return rows, UtteranceJudge(judge, version) if version and not judge._state.adding else None
 
     def _unsaved_judge(self) -> Judge | None:
         chosen = self.cleaned_data.get("utterance_judge", "") if self.is_simulation else ""
@@ -360,7 +360,7 @@ class PlanForm(forms.Form):
         judge = self._unsaved_judge()
         if judge is None:
             return {}
-        if judge.pk is None:
+        if judge._state.adding:
             asked = {"project": self.project, "provider": judge.provider, "model": judge.model}
             judge = declare_utterance_judge(**asked, actor=actor)
         version = self._rubric_version() or utterance_rubric(project=self.project, actor=actor)

@@ -122,7 +122,7 @@ def test_a_simulation_is_planned_in_four_steps(cast: Cast, provider: RunningProv
     client = cast.client("boris")
     first = sent(client, 0, "example", example="1")
     shown = first.content.decode()
-    assert "Conversations of simulated users with chatbots" in shown and "What a chatbot is told" in shown
+    assert "Conversations of simulated users with chatbots" in shown and "What a chatbot gets" in shown
     assert "You play a person" not in shown and "Write the first" in shown
     third = sent(client, 1, "next")
     shown = third.content.decode()
