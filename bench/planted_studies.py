@@ -87,7 +87,7 @@ def rows_of(planted: PlantedStudy, rng: random.Random) -> tuple[list[Any], dict[
     return items, rubric, ratings, verdicts
 
 
-def store(slug: str, folder: Path, planted: PlantedStudy, rng: random.Random) -> int:
+def store_planted(slug: str, folder: Path, planted: PlantedStudy, rng: random.Random) -> int:
     """Import a study by commands and declare thresholds; the key of its campaign."""
     from django.core.management import call_command
 
@@ -122,7 +122,7 @@ def findings_of(slug: str, campaign: int, judge: str) -> dict[str, list[str]]:
     return {each["topic"]: each["sentences"] for each in found["findings"]}
 
 
-def compare(planted: PlantedStudy, said: Mapping[str, list[str]]) -> None:
+def compare_claims(planted: PlantedStudy, said: Mapping[str, list[str]]) -> None:
     """Note every claim that is not so, and what is planted and not said."""
     _compare_people(planted, said["people"])
     _compare_judges(planted, said["judges"])
@@ -193,7 +193,7 @@ def _compare_generators(planted: PlantedStudy, sentences: list[str]) -> None:
         planted.missed.append(f"generators: {text}")
 
 
-def main() -> int:
+def planted_studies() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--studies", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1)
@@ -205,8 +205,8 @@ def main() -> int:
             rng = random.Random(f"{options.seed}-{number}")
             planted = planted_study(rng)
             slug = f"planted-{number}"
-            said = findings_of(slug, store(slug, folder, planted, rng), FAIR)
-            compare(planted, said)
+            said = findings_of(slug, store_planted(slug, folder, planted, rng), FAIR)
+            compare_claims(planted, said)
             claims += sum(map(len, said.values()))
             right += not planted.wrong and not planted.missed
             about = f"poor {planted.poor}, contradiction {planted.is_contradiction}, generous in {planted.generous_in}"
@@ -220,4 +220,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(planted_studies())
