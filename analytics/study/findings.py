@@ -193,9 +193,17 @@ def _where_people_agree(agreeing: Sequence[Figure], n_cells: int, floors: Floors
 
 # --- judges ----------------------------------------------------------------------------------------------------------
 def about_judges(
-    cells: Sequence[CellDecision], judge: str, names: Names, *, order: Sequence[GateDecision.Use] = tuple(Use)
+    cells: Sequence[CellDecision],
+    judge: str,
+    names: Names,
+    *,
+    order: Sequence[GateDecision.Use] = tuple(Use),
+    states: Mapping[Cell, str] | None = None,
 ) -> StudyFinding:
-    """What each judge may be used for, and where it is too generous or too strict: the chosen one first."""
+    """What each judge may be used for, and where it is too generous or too strict: the chosen one first.
+
+    `states`: how far people agree in each cell; a bias is claimed only where they do. Without it, everywhere.
+    """
     by_judge: dict[str, list[CellDecision]] = {}
     for cell in cells:
         by_judge.setdefault(cell.row["judge"], []).append(cell)
@@ -203,7 +211,7 @@ def about_judges(
         nothing = _("No judge has scored items that people rated.")
         return StudyFinding("judges", (worded(nothing),))
     ranked = sorted(by_judge, key=lambda name: (name != judge, *_rank(by_judge[name]), name))
-    said = [each for name in ranked[:MOST_NAMED] for each in _one_judge(name, by_judge[name], names, order)]
+    said = [each for name in ranked[:MOST_NAMED] for each in _one_judge(name, by_judge[name], names, order, states)]
     if (more := len(ranked) - MOST_NAMED) > 0:
         text = ngettext("%(n)d more judge is in the picture.", "%(n)d more judges are in the picture.", more)
         said.append(worded(text, n=more))
@@ -223,7 +231,11 @@ def _rank(cells: Iterable[CellDecision]) -> tuple[int, ...]:
 
 
 def _one_judge(
-    name: str, cells: Sequence[CellDecision], names: Names, order: Sequence[GateDecision.Use]
+    name: str,
+    cells: Sequence[CellDecision],
+    names: Names,
+    order: Sequence[GateDecision.Use],
+    states: Mapping[Cell, str] | None,
 ) -> list[Sentence]:
     """How many cells have which decision, and where the bias lies beyond the margin."""
     judge, counted, n_cells = Emphasised(name), Counter(cell.use for cell in cells), len(cells)
@@ -235,7 +247,13 @@ def _one_judge(
     uses = [f"{use.label} {counted[use]}" for use in order if counted[use]]
     text = _("%(judge)s in %(all)d cells of criterion and language: %(uses)s.")
     said = [worded(text, judge=judge, all=n_cells, uses=listed(uses))]
-    return said + _how_biased([(cell, bias) for cell in cells if (bias := bias_beyond_margin(cell)) is not None], names)
+    biased = [
+        (cell, bias)
+        for cell in cells
+        if (bias := bias_beyond_margin(cell)) is not None
+        and (states is None or states.get((cell.row["criterion"], cell.row["language"])) == "agrees")
+    ]
+    return said + _how_biased(biased, names)
 
 
 def bias_figure(cell: CellDecision) -> Figure | None:

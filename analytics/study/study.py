@@ -262,8 +262,8 @@ class CampaignStudy:
                 )
             )
         if self.decided is not None and self.decided.snapshot is not None:
-            judge = self.choice.judge
-            found.append(findings.about_judges(self.cells, judge, self.names, order=decisions.ORDER))
+            judge, states = self.choice.judge, self.states if self._agreement is not None else None
+            found.append(findings.about_judges(self.cells, judge, self.names, order=decisions.ORDER, states=states))
         if (generators := self._about_generators()) is not None:
             found.append(generators)
         if self._agreement is not None:

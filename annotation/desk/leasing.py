@@ -404,8 +404,12 @@ def take_training_item(*, duty: Duty, annotator: Annotator, again: bool) -> Assi
 
 
 def _unseen_item(duty: Duty, annotator: Annotator, rule: QualificationRule, now: datetime) -> Assignment | None:
-    """A control or a repeat, if the draw asks for one now, there is one, and an ordinary item is free as well."""
-    is_free = _free(duty, annotator, None, now).exists()
+    """A control or a repeat, if the draw asks for one now, there is one, and an ordinary item is free as well.
+
+    While only items come back that the annotator skipped, a new one would be known as a control.
+    """
+    skips = Skip.objects.filter(duty=duty, annotator=annotator, item=OuterRef("item"))
+    is_free = _free(duty, annotator, None, now).filter(~Exists(skips)).exists()
     chosen = controls.next_unseen(duty=duty, annotator=annotator, rule=rule)
     if chosen is None or not is_free:
         return None

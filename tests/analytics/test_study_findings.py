@@ -157,6 +157,12 @@ def test_no_bias_is_claimed_where_the_decision_compares_nothing(use: str) -> Non
     assert "points" not in str(findings.about_judges(cells, "J", NAMES))
 
 
+def test_no_bias_is_claimed_against_people_who_do_not_agree() -> None:
+    cells = [cell("J", "clear", tag, "humans_only", bias=(0.5, 1.0)) for tag in ("et", "ar")]
+    said = str(findings.about_judges(cells, "J", NAMES, states={("clear", "et"): "agrees", ("clear", "ar"): "hardly"}))
+    assert "on Clear in Estonian: 0.50 to 1.00 points." in said and "Arabic" not in said
+
+
 def test_a_bias_on_few_items_is_so_far() -> None:
     few = cell("J", "clear", "et", "humans_only", bias=(0.5, 1.0), n=12)
     said = str(findings.about_judges([few], "J", NAMES))
