@@ -9,6 +9,7 @@ import random
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ MOST_PER_LANGUAGE = 1_000
 LONGEST_COMPARISON_NAME = 120
 DIALOGUES_SEARCHED = 200  # dialogues in which speakers are looked for
 ORIGIN_ATTRIBUTE, ORIGIN_SIMULATED, ORIGIN_HUMAN = "origin", "simulated", "human"
+LONGEST_SCENARIO = 200
 RUBRIC_FILE = Path(__file__).with_name("user_rubric.yaml")
 
 
@@ -233,7 +235,7 @@ def _mixed_rows(drawn: DrawnComparison, simulated: Dataset, human: Dataset) -> I
             external_id=f"u{number:0{width}}",
             language=dialogue.language,
             generator=dialogue.simulator or ORIGIN_HUMAN,
-            scenario=f"{origin}/{source.cluster}"[:200],
+            scenario=_mixed_scenario(origin, source.cluster),
             title="",
             turns=[dict(each) for each in up_to(dialogue.turns, turn)],
             fields={},
@@ -241,3 +243,12 @@ def _mixed_rows(drawn: DrawnComparison, simulated: Dataset, human: Dataset) -> I
             content_warning=source.content_warning,
             line=number,
         )
+
+
+def _mixed_scenario(origin: str, cluster: str) -> str:
+    """The cluster of an item, told apart by origin; a name too long to store ends with a digest of all of it."""
+    name = f"{origin}/{cluster}"
+    if len(name) <= LONGEST_SCENARIO:
+        return name
+    digest = sha256(cluster.encode()).hexdigest()[:32]
+    return f"{name[: LONGEST_SCENARIO - len(digest) - 1]}~{digest}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from io import StringIO
 from typing import Any
 
@@ -212,6 +213,26 @@ def test_by_api_with_panels_and_the_same_seed(cast: Cast, sources: tuple[Dataset
     assert boris.post(at, asked(sources, human=10**9), **json).status_code == 404
     assert cast.client("maarika").post(at, asked(sources), **json).status_code in (403, 404)
     assert cast.client("zoltan").post(at, asked(sources), **json).status_code == 404
+
+
+@pytest.mark.both_databases
+def test_scenarios_with_long_names_stay_apart(cast: Cast, sources: tuple[Dataset, Dataset]) -> None:
+    beginning = f"مشهد “{'õ' * 180}” "
+    rows = [replace(row, scenario=beginning + str(row.scenario)[-4:]) for row in simulated_rows()]
+    assert {len(str(row.scenario)) for row in rows} == {192}
+    long = make.dataset(cast.kassa, rows, name="Pikad nimed")
+    at = "/api/v1/projects/kassa/user-comparisons/"
+    started = cast.client("boris").post(at, asked((long, sources[1])), content_type="application/json")
+    assert started.status_code == 201, started.content
+    mixed = Item.objects.of(Campaign.objects.get(pk=started.json()["id"]).dataset)
+    scenario_of = {item.external_id: item.scenario for item in Item.objects.of(long)}
+    pairs = {
+        (scenario_of[item.attributes["source_item"]], item.scenario)
+        for item in mixed
+        if item.attributes["origin"] == "simulated"
+    }
+    assert len(pairs) == len({before for before, _ in pairs}) == len({after for _, after in pairs}) > 1
+    assert all(after.startswith("simulated/مشهد") and len(after) <= 200 for _, after in pairs)
 
 
 def test_texts_that_name_their_simulator_are_refused_unless_the_lead_allows_it(
