@@ -24,9 +24,9 @@ from analytics.stats.declared.register import BY_PLAIN_NAME, OVER_REPEATS
 
 VERY_FEW = 10  # items: fewer are reason enough to have no interval
 SMALL = 30
+"""Below this many items or clusters a figure is shown in muted ink, and no sentence concludes from it."""
 ALPHA = 0.05
 """Of the corrected p of a difference."""
-"""Below this many items or clusters a figure is shown in muted ink, and no sentence concludes from it."""
 MINUS = "−"
 
 TRANSLATED = ("reason", "interval_reason", "note")

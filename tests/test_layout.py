@@ -6,6 +6,7 @@ import ast
 import platform
 import tomllib
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 from bench import structure
@@ -97,6 +98,34 @@ def test_a_public_name_means_one_thing() -> None:
     twice = structure.duplicates(structure.shared_modules(ROOT))
     assert {name: modules for name, modules in twice.items() if name not in SEVERAL_MEANINGS} == {}
     assert set(twice) == SEVERAL_MEANINGS, "take out of the list what is defined once"
+
+
+def test_a_docstring_follows_its_own_constant() -> None:
+    """Two in a row: a constant was put between another one and its docstring, and the second describes neither."""
+    strays = [
+        f"{named(path)}:{second.lineno}"
+        for path in CODE
+        for first, second in pairwise(structure.parsed_file(path)[1].body)
+        if is_docstring(first) and is_docstring(second)
+    ]
+    assert strays == []
+
+
+def is_docstring(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+
+
+def test_figures_that_are_wide_at_a_point_have_one_list_of_each_kind() -> None:
+    """Coefficients are told apart by variant, a judge's figures are not: two constants, so two names."""
+    declared = [
+        f"{named(path)}: {target.id}"
+        for path in (ROOT / "analytics").rglob("*.py")
+        for node in structure.parsed_file(path)[1].body
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name) and target.id.endswith("_AT_A_POINT")
+    ]
+    assert sorted(name.split(": ")[1] for name in declared) == ["CONSERVATIVE_AT_A_POINT", "WIDE_AT_A_POINT"], declared
 
 
 def test_no_modules_import_each_other() -> None:

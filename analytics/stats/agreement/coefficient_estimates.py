@@ -140,13 +140,13 @@ BCA_BY_DEFAULT = ("gwet_ac", "brennan_prediger", "cohen_kappa")
 """If resampled, these get BCa: percentile intervals cover too little on small panels (docs/decisions/0009)."""
 
 SKEWED = ("fleiss_kappa", "krippendorff_alpha")
-WIDE_AT_A_POINT = {
+"""Where nearly all scores lie on one point, chance takes nearly all agreement of these: their errors follow value."""
+CONSERVATIVE_AT_A_POINT = {
     ("percent_agreement", None): False, ("percent_agreement_exact", None): False,
     ("verdict_confidence", "observed"): False, ("verdict_confidence", "corrected"): True, ("gwet_ac", "identity"): True,
 }  # fmt: skip
 """Figures that are not SKEWED and whose intervals are conservative where few scores are off the commonest point;
 whether they are corrected for chance: then also of many items."""
-"""Where nearly all scores lie on one point, chance takes nearly all agreement of these: their errors follow value."""
 
 CONFIDENCE_BANDS = (0.60, 0.75, 0.85)
 """S2 reads Verdict Confidence by these bounds."""
@@ -446,7 +446,7 @@ def _intervals(
         intervals = _resampled(patterns, figures, estimates, rng, how)
         return [doubted(interval, why) for interval, why in zip(intervals, doubts, strict=True)]
     for index, figure in enumerate(figures):
-        if (is_corrected := WIDE_AT_A_POINT.get((figure.statistic, figure.variant))) is not None:
+        if (is_corrected := CONSERVATIVE_AT_A_POINT.get((figure.statistic, figure.variant))) is not None:
             doubts[index] = few_for_shares(doubt, 0 if is_corrected else patterns.units.n)
     values = np.array([estimate.value for estimate in estimates], dtype=np.float64)
     errors, dfs = left_out_error(values, left_out(_together(patterns, figures), patterns.units), patterns.units)

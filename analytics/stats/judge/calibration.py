@@ -76,6 +76,7 @@ with more of them than usual have too narrow an interval, and no mark that looks
 WIDE_ANSWERS, WIDE_UNITS = 50, 15
 """The F1 of a label from fewer answers, F1 of a label and accuracy from fewer units cover up to .98: conservative."""
 WIDE_AT_A_POINT = ("accuracy", "f1_weighted", "mae", "bias")
+"""Figures whose intervals are conservative where few answers are off the commonest point."""
 FEW_DIFFER = 3
 """Fewer answers that differ from the others leave precision and recall near 0 or 1 approximate."""
 ENOUGH_FOR_TAILS = 1000
