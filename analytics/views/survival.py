@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -12,6 +12,7 @@ from analytics.grids import NOTHING, CellRows, EstimateRow, GridCell
 from analytics.views.sections import Section, ShownSection
 
 PLACE, SURVIVAL, SURVIVALS = "survival.place", "survival.survival", "survival.survivals"
+FAULTY_DIALOGUES = "survival.faulty_dialogues"
 ALL_VARIANT, SOUND_VARIANT, SIMULATOR_PREFIX = "all", "sound", "simulator: "  # of analytics/stats/ranking/survival.py
 
 
@@ -30,25 +31,26 @@ def _survival(shown: ShownSection) -> None:
             if row["asked"] == PLACE and row["value"] is not None:
                 by_variant[row["generator"], row["language"]][row["variant"]] = row
         languages, generators = (sorted({row[name] for row in outcomes}) for name in ("language", "generator"))
-        in_language = {tag: sum(row["language"] == tag for row in outcomes) for tag in languages}
+        ranked = Counter((tag, variant) for (_g, tag), own_places in by_variant.items() for variant in own_places)
 
-        def build(found: CellRows, by_variant: Any = by_variant, in_language: Any = in_language) -> GridCell:
+        def build(found: CellRows, by_variant: Any = by_variant, ranked: Any = ranked) -> GridCell:
             row = found.get(SURVIVAL)
             if row is None:
                 return NOTHING
-            return _outcome_cell(shown, row, by_variant[row["generator"], row["language"]], in_language)
+            return _outcome_cell(shown, row, by_variant[row["generator"], row["language"]], ranked)
 
         counted = {row["variant"]: int(row["value"]) for row in own if row["asked"] == SURVIVALS}
-        notes = (_counts(counted), _excluded(shown, by_variant)) if counted else ()
+        faulty = [_faulty(row) for row in own if row["asked"] == FAULTY_DIALOGUES]
         shown.table(
             outcomes, build, down="generator", across="language", downs=generators, acrosses=languages, row_name=str,
-            title=title, notes=tuple(note for note in notes if note),
+            title=title, notes=(_counts(counted), *faulty) if counted else (),
         )  # fmt: skip
     shown.note(
         _(
             "A place survives if it says something and every other place lies within it. It changes if two of them "
             "have nothing in common. Fewer dialogues say less, so that many places stay open."
         ),
+        _("Two places are compared among the generators that both have."),
         _(
             "Faulty: set aside when it was made, marked as critical or skipped as damaged by the panel, or found by "
             "the check-up."
@@ -57,23 +59,26 @@ def _survival(shown: ShownSection) -> None:
 
 
 def _outcome_cell(
-    shown: ShownSection, row: EstimateRow, by_variant: dict[str, EstimateRow], in_language: dict[str, int]
+    shown: ShownSection, row: EstimateRow, by_variant: dict[str, EstimateRow], ranked: Counter[tuple[str, str]]
 ) -> GridCell:
+    """The outcome of one generator in one language, and its places; ``ranked``: how many a language and variant has."""
     of_all = by_variant.get(ALL_VARIANT)
     if of_all is None:
         return NOTHING
     outcome = {1.0: _("survives"), 0.0: _("changes"), None: _("not decided")}[row["value"]]
     lines = [
         outcome,
-        _("of %(all)d generators; %(items)s") % {"all": in_language[row["language"]], "items": _items(of_all)},
+        _("of %(all)d generators; %(items)s") % {"all": ranked[row["language"], ALL_VARIANT], "items": _items(of_all)},
     ]
     for variant, place in sorted(by_variant.items(), key=lambda each: (each[0] != SOUND_VARIANT, each[0])):
-        about = {"places": _places(place), "items": _items(place)}
+        n = ranked[row["language"], variant]
+        generators = ngettext("%d generator", "%d generators", n) % n
+        about = {"places": _places(place), "generators": generators, "items": _items(place)}
         if variant == SOUND_VARIANT:
-            lines.append(_("without faulty dialogues: %(places)s; %(items)s") % about)
+            lines.append(_("without faulty dialogues: %(places)s; %(generators)s, %(items)s") % about)
         elif variant != ALL_VARIANT:
             about["name"] = variant.removeprefix(SIMULATOR_PREFIX)
-            lines.append(_("simulator %(name)s: %(places)s; %(items)s") % about)
+            lines.append(_("simulator %(name)s: %(places)s; %(generators)s, %(items)s") % about)
     return GridCell(_places(of_all), tuple(lines), url=shown.page.items_address(of_all))
 
 
@@ -96,17 +101,11 @@ def _counts(counted: dict[str, int]) -> str:
     return sentence % about
 
 
-def _excluded(shown: ShownSection, by_variant: dict[tuple[str, str], dict[str, EstimateRow]]) -> str:
-    """How many rated dialogues the variant without faulty ones leaves out."""
-    both = [
-        (own[ALL_VARIANT]["n_items"], own[SOUND_VARIANT]["n_items"] if SOUND_VARIANT in own else 0)
-        for own in by_variant.values()
-        if ALL_VARIANT in own
-    ]
-    if not any(SOUND_VARIANT in own for own in by_variant.values()):
+def _faulty(row: EstimateRow) -> str:
+    n = int(row["value"])
+    if not n:
         return _("No rated dialogue has a known fault.")
-    left = sum(before - after for before, after in both)
-    return ngettext("%(n)d rated dialogue is faulty.", "%(n)d rated dialogues are faulty.", left) % {"n": left}
+    return ngettext("%(n)d rated dialogue is faulty.", "%(n)d rated dialogues are faulty.", n) % {"n": n}
 
 
 SURVIVAL_SECTION = Section(
@@ -121,7 +120,7 @@ SURVIVAL_SECTION = Section(
         "with two values or more."
     ),
     build=_survival,
-    statistics=(PLACE, SURVIVAL, SURVIVALS),
+    statistics=(PLACE, SURVIVAL, SURVIVALS, FAULTY_DIALOGUES),
     columns="language",
     one_criterion=True,
     needs_order=True,

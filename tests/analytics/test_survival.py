@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -32,13 +33,23 @@ def planted_score(language: str, generator: str, simulator: str, number: int) ->
     return min(4.0, max(0.0, score + random.Random(f"{language}{generator}{simulator}{number}").choice((-1, 0, 0, 0))))
 
 
-def made_campaign(cast: Cast, *, faults: bool = True) -> tuple[Campaign, RubricVersion]:
-    """Thirty scenarios, two languages, three generators, two simulators; the first five by atlas were set aside."""
+def made_campaign(
+    cast: Cast,
+    *,
+    faults: bool = True,
+    never_met: tuple[str, str] = ("", ""),
+    all_aside: Sequence[str] = (),
+) -> tuple[Campaign, RubricVersion]:
+    """Thirty scenarios, two languages, three generators, two simulators; the first five by atlas were set aside.
+
+    A generator and a simulator may never have met; every dialogue of the generators ``all_aside`` was set aside.
+    """
     rows, scores = [], []
     cells = [(s, t, g, u) for s in range(SCENARIOS) for t in ("ar", "et") for g in GENERATORS for u in SIMULATORS]
+    cells = [cell for cell in cells if cell[2:] != never_met]
     for number, (scenario, tag, generator, simulator) in enumerate(cells):
         attributes: dict[str, Any] = {"simulator": simulator}
-        if faults and scenario < 5 and generator == "atlas":
+        if (faults and scenario < 5 and generator == "atlas") or generator in all_aside:
             attributes["set_aside"] = "role_confusion"
         rows.append(
             make.item_row(
@@ -103,7 +114,8 @@ def test_places_survive_in_one_language_and_change_with_the_simulator_in_the_oth
     page = answered(cast.client("boris"), campaign, f"/p/kassa/numbers/{campaign.pk}/stability/survival/")
     text = page.content.decode()
     assert "survives" in text and "changes" in text
-    assert "simulator Mehmet, user: 1; 30 items" in text and "without faulty dialogues: 1; 50 items" in text
+    assert "simulator Mehmet, user: 1; 3 generators, 30 items" in text
+    assert "without faulty dialogues: 1; 3 generators, 50 items" in text
     assert "22 rated dialogues are faulty." in text  # twenty set aside, two marked by the panel
 
 
@@ -128,6 +140,32 @@ def test_a_skip_and_a_check_up_make_dialogues_faulty_and_the_figures_stale(cast:
     rows = estimates(cast, campaign, QUERY)
     sound = {row["language"] for row in rows if row["variant"] == "sound"}
     assert sound <= {"et"}
+
+
+def test_places_among_fewer_generators_are_compared_on_those_and_shown_with_their_number(cast: Cast) -> None:
+    campaign, _version = made_campaign(cast, faults=False, never_met=("atlas", SIMULATORS[1]))
+    rows = estimates(cast, campaign, QUERY)
+    outcomes = {row["generator"]: row["value"] for row in rows if row["asked"] == "survival.survival"
+                and row["language"] == "et"}  # fmt: skip
+    assert outcomes == {"atlas": None, GENERATORS[1]: 1.0, GENERATORS[2]: 1.0}
+    text = answered(
+        cast.client("boris"), campaign, f"/p/kassa/numbers/{campaign.pk}/stability/survival/"
+    ).content.decode()
+    assert "simulator Mehmet, user: 2; 3 generators, 30 items" in text
+    assert "simulator jüri: 1; 2 generators, 30 items" in text and "of 3 generators; 60 items" in text
+    assert "Two places are compared among the generators that both have." in text
+    assert "No rated dialogue has a known fault." in text
+
+
+def test_faulty_dialogues_are_counted_where_the_sound_ones_rank_nothing(cast: Cast) -> None:
+    campaign, _version = made_campaign(cast, all_aside=GENERATORS[::2])
+    rows = estimates(cast, campaign, f"{QUERY}&statistic=survival.faulty_dialogues")
+    assert "sound" not in {row["variant"] for row in rows}
+    counted = [(row["value"], row["n_items"]) for row in rows if row["asked"] == "survival.faulty_dialogues"]
+    assert counted == [(242, 360)]  # those of two generators, and two of the third that the panel marked
+    page = answered(cast.client("boris"), campaign, f"/p/kassa/numbers/{campaign.pk}/stability/survival/")
+    text = page.content.decode()
+    assert "242 rated dialogues are faulty." in text and "No rated dialogue has a known fault." not in text
 
 
 def test_without_faults_and_simulators_the_section_says_what_it_needs(cast: Cast) -> None:

@@ -28,4 +28,5 @@ STATISTICS = (
     Statistic(
         "survival.survivals", _SURVIVAL, translatable("Places that survive, change or stay open"), part="variant"
     ),
+    Statistic("survival.faulty_dialogues", _SURVIVAL, translatable("Rated dialogues with a known fault")),
 )

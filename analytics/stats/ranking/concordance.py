@@ -16,7 +16,7 @@ allows: it holds tau, rho and inversions together, and errs to the wide side (do
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations, permutations, product
@@ -300,26 +300,42 @@ def rank_intervals(
 RANK_SETS = Message("set of ranks, stepwise bootstrap of differences")
 
 
-def rank_sets(
-    means: Floats, boards: Floats, *, n_scenarios: int, confidence: float = 0.95, tie: float
-) -> NDArray[np.intp]:
-    """(G, 2) lowest and highest rank (1 = best) of each of G generators in one language, all held at ``confidence``.
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A generator among its rivals in one language: those that are clearly better, and those clearly worse."""
 
-    means (G,), boards (B, G). A generator can't rank above those that are clearly better, nor below those that are
-    clearly worse; which differences are clear is found stepwise (``Gaps.clear_signs``). Source: simultaneous confidence
-    sets of ranks, Mogstad, Romano, Shaikh & Wilhelm 2024 (doi 10.1093/restud/rdad006).
+    rivals: frozenset[str]
+    better: frozenset[str] = frozenset()
+    worse: frozenset[str] = frozenset()
+
+    def places(self, among: frozenset[str] | None = None) -> tuple[int, int]:
+        """The first and the last place (1 = best) that it may have, among all its rivals or only some of them.
+
+        It can't rank above those that are clearly better, nor below those that are clearly worse.
+        """
+        rivals = self.rivals if among is None else self.rivals & among
+        return 1 + len(self.better & rivals), 1 + len(rivals - self.worse)
+
+
+def clear_standings(
+    generators: Sequence[str], means: Floats, boards: Floats, *, n_scenarios: int, confidence: float = 0.95, tie: float
+) -> list[Standing]:
+    """How each of G generators stands in one language; all of it, also among fewer rivals, holds at ``confidence``.
+
+    means (G,), boards (B, G). Which differences are clear is found stepwise (``Gaps.clear_signs``). Source:
+    simultaneous confidence sets of ranks, Mogstad, Romano, Shaikh & Wilhelm 2024 (doi 10.1093/restud/rdad006).
     """
     n, defined = len(means), ~np.isnan(boards).any(axis=1)
-    if defined.mean() < 1 - MAX_UNDEFINED_SHARE:
-        return np.tile(np.array([1, n]), (n, 1))
-    gaps = Gaps.of(means[:, None], boards[defined][:, :, None], tie)
-    signs = gaps.clear_signs(df=n_scenarios - 1, confidence=confidence)[:, 0]
-    sets = np.tile(np.array([1, n]), (n, 1))
-    for sign, i, j in zip(signs, *np.triu_indices(n, 1), strict=True):
-        better, worse = (i, j) if sign > 0 else (j, i)
-        sets[worse, 0] += sign != 0
-        sets[better, 1] -= sign != 0
-    return sets
+    orders = np.zeros((n, n))
+    if defined.mean() >= 1 - MAX_UNDEFINED_SHARE:
+        gaps = Gaps.of(means[:, None], boards[defined][:, :, None], tie)
+        orders[np.triu_indices(n, 1)] = gaps.clear_signs(df=n_scenarios - 1, confidence=confidence)[:, 0]
+        orders -= orders.T
+    names = np.array(list(generators), dtype=object)
+    return [
+        Standing(frozenset(generators) - {own}, frozenset(names[signs < 0]), frozenset(names[signs > 0]))
+        for own, signs in zip(generators, orders, strict=True)
+    ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ from analytics.stats.judge.judge_against_panel import JudgeAgainstPanel, cell_ke
 from analytics.stats.judge.measures import report_on_measure
 from analytics.stats.judge.soundness import panel_means
 from analytics.stats.ranking import concordance
-from analytics.stats.ranking.concordance import Scores, tau_b_of_sums
+from analytics.stats.ranking.concordance import Scores, Standing, tau_b_of_sums
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -101,7 +101,7 @@ def stability_report(
             concordance.resampled_boards(scores, resamples=bootstrap, rng=rng, parallel=parallel) if bootstrap else None
         )
         how = _How(bootstrap, confidence, seed, paper_compat, _JOINT if parallel else _INDEPENDENT)
-        ranked = _ranks(scores, boards, how, lower_is_better=_is_lower_better(cell, table))
+        ranked = [row for row, _ in _ranks(scores, boards, how, lower_is_better=_is_lower_better(cell, table))]
         estimates = _means(scores, boards, how) + ranked + _pairs(scores, boards, how, rng)
         report += [_placed(one, cell, judge, rows) for one in estimates]
     return report
@@ -120,8 +120,10 @@ class _How:
 
 def ranks_in_cell(
     cell: Cell, table: RatingsTable, *, judge: str | None, bootstrap: int, confidence: float, seed: int
-) -> list[CellEstimate]:
-    """``rank`` of every generator in each language of a cell, as `stability_report` gives it; empty without scores."""
+) -> list[tuple[CellEstimate, Standing | None]]:
+    """``rank`` of every generator in each language of a cell, as `stability_report` gives it, and how it stands among
+    the others where the rank has an interval; empty without scores.
+    """
     rows = ranking_rows(cell, judge)
     scores = scores_of(rows)
     if not len(scores.score):
@@ -132,7 +134,7 @@ def ranks_in_cell(
         boards = concordance.resampled_boards(scores, resamples=bootstrap, rng=rng, parallel=parallel)
     how = _How(bootstrap, confidence, seed, False, _JOINT if parallel else _INDEPENDENT)
     ranked = _ranks(scores, boards, how, lower_is_better=_is_lower_better(cell, table))
-    return [_placed(one, cell, judge, rows) for one in ranked]
+    return [(_placed(row, cell, judge, rows), standing) for row, standing in ranked]
 
 
 def _is_lower_better(cell: Cell, table: RatingsTable) -> bool:
@@ -294,9 +296,12 @@ def _confirmed(rows: list[CellEstimate], confidence: float) -> list[CellEstimate
     return confirmed
 
 
-def _ranks(s: Scores, boards: Floats | None, how: _How, *, lower_is_better: bool) -> list[CellEstimate]:
+def _ranks(
+    s: Scores, boards: Floats | None, how: _How, *, lower_is_better: bool
+) -> list[tuple[CellEstimate, Standing | None]]:
     """``rank`` of every generator in each language, with the set of ranks that the clear differences leave it."""
-    means, n_scenarios, rows = concordance.board(s), concordance.scenarios(s), []
+    means, n_scenarios = concordance.board(s), concordance.scenarios(s)
+    rows: list[tuple[CellEstimate, Standing | None]] = []
     first = (
         Message("rank 1 is the lowest mean: lower is better")
         if lower_is_better
@@ -311,24 +316,25 @@ def _ranks(s: Scores, boards: Floats | None, how: _How, *, lower_is_better: bool
         own = means[here, k]
         ranks = concordance.ranks(concordance.rank_pairs(own[:, None], s.tie)[:, 0], len(here))
         fewest = int(n_scenarios[here, k].min())
-        sets = None
+        standings: Sequence[Standing | None] = [None] * len(here)
         if boards is not None and fewest > 1:
-            sets = concordance.rank_sets(
-                own, boards[:, here, k], n_scenarios=fewest, confidence=how.confidence, tie=s.tie
-            )
+            standings = concordance.clear_standings(
+                [s.generators[g] for g in here], own, boards[:, here, k],
+                n_scenarios=fewest, confidence=how.confidence, tie=s.tie,
+            )  # fmt: skip
         together = Message("the interval includes the ranks of all %(number)s generators together", number=len(here))
-        for place, g in enumerate(here):
+        for g, rank, standing in zip(here, ranks, standings, strict=True):
             estimate = Estimate(
-                statistic="rank", value=float(ranks[place]), note=first,
+                statistic="rank", value=float(rank), note=first,
                 n_items=int((s.cell == g * means.shape[1] + k).sum()),
             )  # fmt: skip
-            if sets is not None:
-                low, high = (float(bound) for bound in sets[place])
+            if standing is not None:
+                low, high = standing.places()
                 estimate = estimate.with_(
-                    low=low, high=high, confidence=how.confidence, seed=how.seed,
+                    low=float(low), high=float(high), confidence=how.confidence, seed=how.seed,
                     method=Message(how.drawn, method=concordance.RANK_SETS), note=joined((first, together)),
                 )  # fmt: skip
-            rows.append(CellEstimate(estimate=estimate, generator=s.generators[g], language=language))
+            rows.append((CellEstimate(estimate=estimate, generator=s.generators[g], language=language), standing))
     return rows
 
 

@@ -132,11 +132,14 @@ def test_sets_of_ranks_worked_by_hand() -> None:
     rng = np.random.default_rng(3)
     means = np.array([3.0, 2.0, 2.0, 0.0])
     boards = means + 0.05 * rng.normal(size=(500, 4))
-    assert concordance.rank_sets(means, boards, n_scenarios=50, tie=1e-9).tolist() == [[1, 1], [2, 3], [2, 3], [4, 4]]
+    four = concordance.clear_standings("abcd", means, boards, n_scenarios=50, tie=1e-9)
+    assert [own.places() for own in four] == [(1, 1), (2, 3), (2, 3), (4, 4)]
+    # Among b, c and d alone the first place is open between b and c.
+    assert [own.places(frozenset("bcd")) for own in four[1:]] == [(1, 2), (1, 2), (3, 3)]
     # Nothing is clear: any rank is possible.
-    assert (
-        concordance.rank_sets(means, means + 5 * rng.normal(size=(500, 4)), n_scenarios=50, tie=1e-9) == [1, 4]
-    ).all()
+    unclear = means + 5 * rng.normal(size=(500, 4))
+    for own in concordance.clear_standings("abcd", means, unclear, n_scenarios=50, tie=1e-9):
+        assert own.places() == (1, 4)
 
 
 def test_sets_of_ranks_hold_all_ranks_at_once_in_nineteen_studies_of_twenty() -> None:
@@ -145,6 +148,7 @@ def test_sets_of_ranks_hold_all_ranks_at_once_in_nineteen_studies_of_twenty() ->
     for _ in range(200):
         scores = quality + rng.normal(size=(40, 5))
         drawn = scores[rng.integers(0, 40, size=(300, 40))].mean(axis=1)
-        sets = concordance.rank_sets(scores.mean(axis=0), drawn, n_scenarios=40, tie=1e-9)
+        five = concordance.clear_standings("abcde", scores.mean(axis=0), drawn, n_scenarios=40, tie=1e-9)
+        sets = np.array([own.places() for own in five])
         held += bool(((sets[:, 0] <= [5, 4, 3, 2, 1]) & (sets[:, 1] >= [5, 4, 3, 2, 1])).all())
     assert held / 200 >= 0.92
