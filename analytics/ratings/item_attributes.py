@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from math import isfinite
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from django.core.cache import caches
 
@@ -80,12 +80,12 @@ class AttributeChoices(NamedTuple):
 
 def attribute_choices(dataset: Dataset) -> AttributeChoices:
     """The attributes of a dataset's items. The items of a version never change: they are read once and kept."""
-    name = f"attribute-choices:{dataset.pk}:{dataset.created_at.timestamp()}"
+    name = f"attributes:{dataset.pk}:{dataset.created_at.timestamp()}"
     if (kept := caches["content"].get(name)) is None:
         found = ItemAttributes(dataset)
-        kept = AttributeChoices(found.keys, found.names, found.values(), found.numeric())
+        kept = (found.keys, found.names, found.values(), found.numeric())  # plain: other code has to read it, too
         caches["content"].set(name, kept, KEPT_SECONDS)
-    return cast("AttributeChoices", kept)
+    return AttributeChoices(*kept)
 
 
 def attribute_text(value: Any) -> str | None:

@@ -126,7 +126,8 @@ else:
     raise ImproperlyConfigured("DATABASE_URL must start with postgres:// or sqlite:///")
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-# The default cache holds what must hold: the counts of throttles, allauth's too. What pages keep goes into another.
+# The default cache holds what must hold: the counts of throttles, allauth's too. What pages keep goes into another,
+# apart for each release: a release can't read what another one pickled.
 if REDIS_URL:
     from redis.backoff import NoBackoff
     from redis.retry import Retry
@@ -137,13 +138,17 @@ if REDIS_URL:
         # A Redis that is away or hangs keeps no request waiting; a kept connection that broke is opened once more.
         "OPTIONS": {"socket_connect_timeout": 1, "socket_timeout": 2, "retry": Retry(NoBackoff(), 1)},
     }
-    CACHES = {"default": {**_redis, "KEY_PREFIX": "counts"}, "content": {**_redis, "KEY_PREFIX": "content"}}
+    CACHES = {
+        "default": {**_redis, "KEY_PREFIX": "counts"},
+        "content": {**_redis, "KEY_PREFIX": "content", "VERSION": VERSION},
+    }
 else:
     CACHES = {
         "default": {"BACKEND": "panelbench.counters.FileCounters", "LOCATION": str(DATA_DIR / "counts")},
         "content": {
             "BACKEND": "django.core.cache.backends.filebased.FileBasedCache",
             "LOCATION": str(DATA_DIR / "cache"),
+            "VERSION": VERSION,
         },
     }
 
