@@ -47,6 +47,8 @@ def test_conservative_is_said_where_nothing_is_approximate_and_known_through_wha
     added = Message("%(method)s, cut at the ends of the scale", method=wide)
     assert is_conservative(added) and not is_approximate(added)
     assert conservative(added, "again") is added and conservative(METHOD, FEW) is METHOD
+    rough = approximate(wide, "few")
+    assert rough == "jackknife t (approximate: few)" and is_approximate(rough) and not is_conservative(rough)
     assert not is_conservative(METHOD) and not is_conservative(None) and not is_conservative("conservative")
 
 

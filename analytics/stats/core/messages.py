@@ -51,6 +51,8 @@ def approximate(method: str, why: str = "") -> Message:
     """The name of a method that says that its intervals may cover less than they should, and why."""
     if isinstance(method, Message) and method.is_approximate:
         return method
+    if isinstance(method, Message) and method.template == CONSERVATIVE:
+        method = method.values["method"]  # one word: it may cover less, whatever else is so
     if why:
         return Message("%(method)s (approximate: %(why)s)", method=method, why=why)
     return Message("%(method)s (approximate)", method=method)

@@ -1,0 +1,34 @@
+"""The page Study in Chromium: choices in the bar, a square that opens its decision, and what axe finds."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import expect
+
+from analytics.judges import thresholds
+from tests.analytics import scene
+from tests.analytics.test_judge_pages import judged_campaign
+from tests.browser.conftest import VisitAs
+from tests.browser.test_curation import audited
+from tests.cast import Cast
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_a_lead_reads_a_study_and_opens_a_square(cast: Cast, visit_as: VisitAs) -> None:
+    campaign = judged_campaign(cast)
+    thresholds.declare_thresholds(project=campaign.project, preset="skilled", actor=None)
+    address = f"/p/kassa/numbers/{campaign.pk}/study/"
+    for _try in range(3):
+        scene.answered(cast.client("aino"), campaign, address)
+    page = visit_as("aino", address)
+    expect(page.get_by_text("The panels agree more than by chance in")).to_be_visible()
+    found = {"study": audited(page)}
+    page.get_by_role("link", name="Bert · Fluency in Estonian").click()
+    decision = page.get_by_role("article")
+    expect(decision.get_by_role("heading", name="Bert · Fluency in Estonian")).to_be_visible()
+    expect(page.locator("select[name=judge]")).to_have_value("Bert")
+    page.get_by_label("What is this?").first.click()
+    expect(page.get_by_text("It compares the judge with the people on the items that both scored.")).to_be_visible()
+    found["square"] = audited(page)
+    assert [fault for faults in found.values() for fault in faults] == []
