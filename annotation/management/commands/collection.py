@@ -73,8 +73,12 @@ def _collection(options: dict[str, Any]) -> PromptCollection:
             project=project, name=options["name"], slots=slots, guidelines=texts, due_on=options["due"]
         )
     if texts or options["due"]:
-        kept = {"guidelines": {**found.guidelines, **texts}, "due_on": options["due"] or found.due_on}
-        prompt_collections.change_collection(collection=found, name=found.name, **kept)
+        prompt_collections.change_collection(
+            collection=found,
+            name=found.name,
+            guidelines={**found.guidelines, **texts},
+            due_on=options["due"] or found.due_on,
+        )
     if slots:
         prompt_collections.set_slots(collection=found, slots=slots, actor=None)
     return found

@@ -31,14 +31,17 @@ _KEPT: Final = re.compile(
 )
 _FIELDS: Final = re.compile(r'"([^"]+)": <')
 
+TRANSLATION_BREAKS: Final = (
+    *("changed_role", "missing_part", "untranslated", "lost_placeholder", "lost_number", "wrong_length"),
+)
+"""The rules that only a translation can be made to break, and what is lost only if the source has it."""
 BREAKS: Final = (
     *("unreadable", "refusal", "reasoning", "hidden_characters", "empty_turn", "unknown_role", "same_role"),
     *("wrong_count", "no_greeting", "wrong_script", "mixed_script", "wrong_language", "stand_in", "copied_brief"),
     *("repeated_turn", "cut_off"),
-    *("changed_role", "missing_part", "untranslated", "lost_placeholder", "lost_number", "wrong_length"),
+    *TRANSLATION_BREAKS,
 )
-"""The rules that a reply can be made to break, by the codes of `judging.generation.turn_rules`; those of the last line
-by translations only, and what is lost only if the source has it."""
+"""The rules that a reply can be made to break, by the codes of `judging.generation.turn_rules`."""
 
 
 @dataclass(frozen=True, slots=True)
