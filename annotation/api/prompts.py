@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 from uuid import uuid4
 
 from django.db.models import Q, QuerySet
@@ -167,7 +167,8 @@ class CollectedPromptSerializer(serializers.ModelSerializer[CollectedPrompt]):
         fields = ("id", "slot", "task", "style", "difficulty", "language", "state", "author", "versions")
 
     def get_author(self, prompt: CollectedPrompt) -> str:
-        return str(prompt.author) if self.context.get("is_sighted") else ""
+        is_blind = self.context.get("reviews") and prompt.state == CollectedPrompt.State.IN_REVIEW
+        return str(prompt.author) if self.context.get("is_sighted") and not is_blind else ""
 
 
 class WrittenPromptSerializer(serializers.Serializer[Any]):
@@ -182,7 +183,7 @@ class WrittenPromptSerializer(serializers.Serializer[Any]):
 class PromptReviewSerializer(serializers.Serializer[Any]):
     version = serializers.IntegerField(min_value=1, max_value=2**31 - 1)
     decision = serializers.ChoiceField(choices=["accept", "send_back", "reject"])
-    comment = serializers.CharField(default="", allow_blank=True, max_length=2 * prompt_writing.LONGEST_COMMENT)
+    comment = serializers.CharField(default="", allow_blank=True, max_length=2 * prompt_writing.LONGEST_REVIEW)
 
 
 def _found(user: User, slug: str, pk: int, *, sighted: bool = False) -> PromptCollection:
@@ -324,7 +325,11 @@ class CollectedPrompts(generics.ListAPIView[CollectedPrompt]):
         return shown.order_by("pk")
 
     def get_serializer_context(self) -> dict[str, Any]:
-        return {**super().get_serializer_context(), "is_sighted": self._is_sighted()}
+        context = {**super().get_serializer_context(), "is_sighted": self._is_sighted()}
+        if context["is_sighted"]:
+            own = CollectionMember.objects.filter(collection=self.kwargs["collection"], reviews=True)
+            context["reviews"] = own.filter(annotator__user=cast(User, self.request.user)).exists()
+        return context
 
     def _is_sighted(self) -> bool:
         if "project" not in self.kwargs:  # of the schema

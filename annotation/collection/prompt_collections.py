@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import csv
+import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
+from hashlib import sha256
 from io import StringIO
 from itertools import product
 
@@ -20,6 +22,7 @@ from accounts.inputs import is_storable, whole_number
 from accounts.languages import canonical_language
 from accounts.models import Membership, Project, User
 from accounts.refusals import Refused
+from analytics.stats.core.spreadsheets import FORMULA_STARTS
 from annotation import panels
 from annotation.models import CollectedPrompt, CollectionMember, PromptCollection, PromptSlot, PromptVersion
 
@@ -73,9 +76,15 @@ def change_collection(
     name: str,
     guidelines: Mapping[str, str],
     due_on: date | None,
+    slots: Sequence[WantedPrompts] = (),
+    read: str | None = None,
     actor: User | None = None,
 ) -> None:
-    """Change name, guidelines and deadline."""
+    """Change name, guidelines and deadline, and add or change slots: all of it, or nothing.
+
+    Refused with the code ``changed`` if ``read``, the `collection_digest` of what the caller saw, is not that of what
+    is stored.
+    """
     access.refuse_archived(collection.project)
     collection.name, collection.guidelines, collection.due_on = (
         _checked_name(name),
@@ -85,7 +94,12 @@ def change_collection(
     fields = ["name", "guidelines", "due_on"]
     try:
         with transaction.atomic():
+            stored = PromptCollection.objects.select_for_update(no_key=True).get(pk=collection.pk)
+            if read is not None and read != collection_digest(stored):
+                sentence = _("Somebody has changed this collection. Open its page in another tab and compare.")
+                raise Refused(sentence, code="changed")
             collection.save(update_fields=fields)
+            set_slots(collection=collection, slots=slots, actor=actor)
             audit.record(
                 actor=actor,
                 project=collection.project,
@@ -95,6 +109,12 @@ def change_collection(
             )
     except IntegrityError:
         raise _name_taken(name) from None
+
+
+def collection_digest(collection: PromptCollection) -> str:
+    """Another one after each change of name, guidelines or deadline."""
+    read = [collection.name, sorted(collection.guidelines.items()), str(collection.due_on)]
+    return sha256(json.dumps(read).encode()).hexdigest()[:32]
 
 
 def _checked_name(name: str) -> str:
@@ -146,6 +166,8 @@ def crossed_slots(
     *, tasks: Sequence[str], styles: Sequence[str], difficulties: Sequence[str], languages: Sequence[str], wanted: int
 ) -> list[WantedPrompts]:
     """A slot for every combination, each with the same number."""
+    if len(tasks) * (len(styles) or 1) * (len(difficulties) or 1) * len(languages) > MOST_SLOTS:
+        raise _invalid("slots", _("A collection has at most %d kinds of prompts.") % MOST_SLOTS)
     return [
         WantedPrompts(task, style, difficulty, language, wanted)
         for task, style, difficulty, language in product(tasks, styles or [""], difficulties or [""], languages)
@@ -166,7 +188,9 @@ def slots_from_csv(text: str) -> list[WantedPrompts]:
         for cells in rows:
             if not any(cell.strip() for cell in cells):
                 continue
-            row = dict(zip(header, map(str.strip, cells), strict=False))
+            # The quote that `slots_csv` puts before what looks like a formula is no part of a name.
+            plain = (cell[1:] if cell[:1] == "'" and cell[1:2] in FORMULA_STARTS else cell for cell in cells)
+            row = dict(zip(header, map(str.strip, plain), strict=False))
             wanted = whole_number(row.get("wanted"), largest=MOST_WANTED)
             if wanted is None:
                 sentence = _("Line %(line)d: write in “wanted” a whole number up to %(most)d.")

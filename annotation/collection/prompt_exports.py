@@ -28,15 +28,19 @@ def prompt_key(prompt: CollectedPrompt) -> str:
     return f"prompt-{prompt.pk:04d}"
 
 
-def prompts_csv(collection: PromptCollection) -> Iterator[str]:
-    """A row for every version that was submitted, with its review; people by pseudonym."""
+def prompts_csv(collection: PromptCollection, *, reader: User | None = None) -> Iterator[str]:
+    """A row for every version that was submitted, with its review; people by pseudonym, but without the author of what
+    the ``reader`` may review."""
+    reviews = collection.members.filter(reviews=True, annotator__user=reader).exists() if reader else False
     versions = PromptVersion.objects.filter(prompt__collection=collection).order_by("prompt", "number")
     versions = versions.select_related("prompt__slot", "author__annotator", "reviewer__annotator")
     rows = (
         (
             prompt_key(version.prompt),
             *(version.prompt.slot.task, version.prompt.slot.style, version.prompt.slot.difficulty),
-            *(version.prompt.slot.language, version.prompt.state, str(version.author), version.number, version.text),
+            *(version.prompt.slot.language, version.prompt.state),
+            "" if reviews and version.prompt.state == CollectedPrompt.State.IN_REVIEW else str(version.author),
+            *(version.number, version.text),
             *(moment(version.submitted_at), version.decision, str(version.reviewer or ""), version.comment),
             moment(version.reviewed_at),
         )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
+from django.db.models import QuerySet
 from django.urls import reverse
 from django.utils import timezone, translation
 from django.utils.translation import gettext as _
@@ -18,7 +20,7 @@ from annotation.collection.prompt_originality import PromptNotices, text_identit
 from annotation.models import Annotator, CollectedPrompt, CollectionMember, PromptCollection, PromptSlot, PromptVersion
 
 LONGEST_PROMPT = 20_000  # characters
-LONGEST_COMMENT = 4_000
+LONGEST_REVIEW = 4_000
 STATES = {
     PromptVersion.Decision.ACCEPT: CollectedPrompt.State.ACCEPTED,
     PromptVersion.Decision.SEND_BACK: CollectedPrompt.State.RETURNED,
@@ -26,27 +28,94 @@ STATES = {
 }
 
 
-# --- writing ----------------------------------------------------------------------------------------------------------
-def keep_draft(*, member: CollectionMember, slot: PromptSlot, text: str, prompt: CollectedPrompt | None = None) -> None:
-    """Keep what was entered and not submitted, for a new prompt or for the next version of one that was sent back.
+class NewerDraft(Refused):
+    """The stored draft is not the one that a text was based on; ``stored``: its text."""
 
-    Nothing is refused for its content; an empty new prompt is no draft.
-    """
-    text = storable(text)[: 2 * LONGEST_PROMPT]
-    now = timezone.now()
+    def __init__(self, stored: str) -> None:
+        super().__init__(_("Another draft was saved, perhaps on another device."), code="changed")
+        self.stored = stored
+
+
+# --- writing ----------------------------------------------------------------------------------------------------------
+def draft_digest(draft: str) -> str:
+    """What a device keeps of the draft that its text is based on; "" without a draft."""
+    return sha256(draft.encode(errors="surrogatepass")).hexdigest()[:32] if draft else ""
+
+
+def stored_draft(*, member: CollectionMember, slot: PromptSlot, prompt: CollectedPrompt | None = None) -> str:
+    """What the person has entered and not submitted."""
+    return _draft_rows(member, slot, prompt).values_list("draft", flat=True).first() or ""
+
+
+def _draft_rows(
+    member: CollectionMember, slot: PromptSlot, prompt: CollectedPrompt | None
+) -> QuerySet[CollectedPrompt]:
     if prompt is not None:
-        own = CollectedPrompt.objects.filter(pk=prompt.pk, author=member, state=CollectedPrompt.State.RETURNED)
-        own.update(draft=text, changed_at=now)
-        return
-    drafts = CollectedPrompt.objects.filter(slot=slot, author=member, state=CollectedPrompt.State.DRAFT)
+        return CollectedPrompt.objects.filter(pk=prompt.pk, author=member, state=CollectedPrompt.State.RETURNED)
+    return CollectedPrompt.objects.filter(slot=slot, author=member, state=CollectedPrompt.State.DRAFT)
+
+
+def keep_draft(
+    *,
+    member: CollectionMember,
+    slot: PromptSlot,
+    text: str,
+    prompt: CollectedPrompt | None = None,
+    based_on: str | None = None,
+    key: UUID | None = None,
+) -> str:
+    """Keep what was entered and not submitted, for a new prompt or for the next version of one that was sent back, and
+    return its digest.
+
+    Nothing is refused for its content; an empty new prompt is no draft. Refused: `NewerDraft` if a draft is stored
+    that is neither this text nor the one it is ``based_on`` (a digest; None: whatever is stored); ``wrong_state`` if
+    the page's ``key`` was submitted or the prompt is not to be revised any more; ``not_a_writer``.
+    """
+    text = storable(text).replace("\r\n", "\n")[: 2 * LONGEST_PROMPT]
+    rows = _draft_rows(member, slot, prompt)
+    for _attempt in range(3):  # of two requests at the same moment, one looks again
+        stored = rows.values_list("draft", flat=True).first()
+        if (key is not None and is_submitted(member, key)) or (stored is None and prompt is not None):
+            raise _wrong_state()
+        _refuse_older(stored, text, based_on)
+        if _is_kept(rows, stored, text, member, slot):
+            return draft_digest(text if text.strip() or prompt is not None else "")
+    raise NewerDraft(stored_draft(member=member, slot=slot, prompt=prompt))
+
+
+def _refuse_older(stored: str | None, text: str, based_on: str | None) -> None:
+    if stored and based_on is not None and stored.strip() != text.strip() and draft_digest(stored) != based_on:
+        raise NewerDraft(stored)
+
+
+def _is_kept(
+    rows: QuerySet[CollectedPrompt], stored: str | None, text: str, member: CollectionMember, slot: PromptSlot
+) -> bool:
+    """Put the text in the place of what is stored; False if that is something else by now."""
+    now = timezone.now()
+    if stored is not None:
+        unchanged = rows.filter(draft=stored)
+        if text.strip() or rows.filter(state=CollectedPrompt.State.RETURNED).exists():
+            return bool(unchanged.update(draft=text, changed_at=now))
+        return bool(unchanged.delete()[0])
     if not text.strip():
-        drafts.delete()
-    elif not drafts.update(draft=text, changed_at=now) and member.writes:
-        try:
-            with transaction.atomic():
-                CollectedPrompt.objects.create(collection_id=slot.collection_id, slot=slot, author=member, draft=text)
-        except IntegrityError:  # another request has just created it
-            drafts.update(draft=text, changed_at=now)
+        return True
+    if not member.writes:
+        raise _not_a_writer()
+    try:
+        with transaction.atomic():
+            CollectedPrompt.objects.create(collection_id=slot.collection_id, slot=slot, author=member, draft=text)
+    except IntegrityError:
+        return False
+    return True
+
+
+def _wrong_state() -> Refused:
+    return Refused(_("This prompt can't be changed now. Look at its page."), code="wrong_state")
+
+
+def _not_a_writer() -> Refused:
+    return Refused(_("You do not write prompts for this collection."), code="not_a_writer")
 
 
 def submit_prompt(
@@ -57,11 +126,13 @@ def submit_prompt(
     key: UUID,
     prompt: CollectedPrompt | None = None,
     notices: PromptNotices | None = None,
+    based_on: str | None = None,
 ) -> PromptVersion:
     """Submit a new prompt, or the next version of one that was sent back; a second person reviews it.
 
     The same ``key`` again returns the version that was stored. Refused: codes ``collection_closed``, ``not_a_writer``,
-    ``invalid``, ``same_text`` (of another prompt of the collection or a dataset), ``wrong_state``, ``archived``.
+    ``invalid``, ``same_text`` (of another prompt of the collection or a dataset), ``wrong_state``, ``archived``,
+    ``changed`` (`NewerDraft`: another draft than the one it is ``based_on`` would be lost).
     """
     if (stored := _submitted(member, key)) is not None:
         return stored
@@ -70,19 +141,20 @@ def submit_prompt(
     if collection.state != PromptCollection.State.OPEN:
         raise Refused(_("This collection is closed. Your text is kept as a draft."), code="collection_closed")
     if not member.writes:
-        raise Refused(_("You do not write prompts for this collection."), code="not_a_writer")
+        raise _not_a_writer()
     text = checked_text(text)
+    _refuse_older(stored_draft(member=member, slot=slot, prompt=prompt), text, based_on)
     identity = text_identity(slot.language, text)
     _refuse_same_text(slot, text, prompt)
     shown = notices or prompt_originality.notices_about(slot=slot, text=text, but=prompt)
     try:
         with transaction.atomic():
             if prompt is None:
-                drafts = CollectedPrompt.objects.select_for_update().filter(
-                    slot=slot, author=member, state=CollectedPrompt.State.DRAFT
-                )
-                target = drafts.first() or CollectedPrompt.objects.create(
-                    collection=collection, slot=slot, author=member
+                target, _is_new = CollectedPrompt.objects.select_for_update().get_or_create(
+                    slot=slot,
+                    author=member,
+                    state=CollectedPrompt.State.DRAFT,
+                    defaults={"collection": collection},
                 )
             else:
                 target = prompt
@@ -95,7 +167,7 @@ def submit_prompt(
                 "changed_at": timezone.now(),
             }
             if not ready.update(**changes):
-                raise Refused(_("This prompt can't be changed now. Look at its page."), code="wrong_state")
+                raise _wrong_state()
             version = PromptVersion.objects.create(
                 prompt=target,
                 number=target.versions.count() + 1,
@@ -110,9 +182,16 @@ def submit_prompt(
             return stored
         if isinstance(error, Refused):
             raise
-        sentence = _("Another prompt of this collection has this very text. Write another one.")
-        raise _same_text(sentence) from None
+        raise _collision(collection, identity, prompt) from None
     return version
+
+
+def _collision(collection: PromptCollection, identity: str, prompt: CollectedPrompt | None) -> Refused:
+    """What a constraint of the database has found: an equal text, or two submissions of one prompt at once."""
+    live = CollectedPrompt.objects.filter(collection=collection, digest=identity, state__in=CollectedPrompt.LIVE)
+    if (live.exclude(pk=prompt.pk) if prompt else live).exists():
+        return _same_text(_("Another prompt of this collection has this very text. Write another one."))
+    return _wrong_state()
 
 
 def _refuse_same_text(slot: PromptSlot, text: str, prompt: CollectedPrompt | None) -> None:
@@ -159,12 +238,12 @@ def _same_text(sentence: str) -> Refused:
 
 
 # --- reviewing --------------------------------------------------------------------------------------------------------
-def waiting_for(member: CollectionMember) -> list[PromptVersion]:
-    """The versions that this reviewer may review, the longest waiting first."""
+def waiting_for(member: CollectionMember) -> QuerySet[PromptVersion]:
+    """The versions that this reviewer may review, the longest waiting first, without their texts."""
     if not member.reviews:
-        return []
+        return PromptVersion.objects.none()
     waiting = PromptVersion.objects.filter(prompt__collection=member.collection_id, decision="").exclude(author=member)
-    return list(waiting.select_related("prompt__slot").order_by("submitted_at", "pk"))
+    return waiting.defer("text", "notices").order_by("submitted_at", "pk")
 
 
 def review_prompt(
@@ -187,8 +266,8 @@ def review_prompt(
     if decision != PromptVersion.Decision.ACCEPT and not comment:
         sentence = _("Write a comment, so that the author knows why.")
         raise Refused(sentence, code="invalid", fields={"comment": sentence})
-    if len(comment) > LONGEST_COMMENT:
-        sentence = _("Shorten the comment to %d characters.") % LONGEST_COMMENT
+    if len(comment) > LONGEST_REVIEW:
+        sentence = _("Shorten the comment to %d characters.") % LONGEST_REVIEW
         raise Refused(sentence, code="invalid", fields={"comment": sentence})
     now = timezone.now()
     with transaction.atomic():

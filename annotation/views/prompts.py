@@ -11,7 +11,7 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
-from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.safestring import mark_safe
 from django.utils.translation import get_language, gettext_lazy, ngettext
@@ -181,6 +181,7 @@ def edit_prompt_collection(request: HttpRequest, project: str, collection: int) 
     current = _collection(request, project, collection, sighted=True)
     posted = request.method == "POST"
     initial = {"name": current.name, "due_on": current.due_on}
+    read = request.POST.get("read") if posted else prompt_collections.collection_digest(current)
     form = CollectionForm(request.POST if posted else None, request.FILES if posted else None, initial=initial)
     tags = {*prompt_collections.languages_of(current.slots.all()), *current.guidelines}
     texts = {tag: request.POST.get(f"guidelines-{tag}", current.guidelines.get(tag, "")) for tag in tags}
@@ -190,19 +191,26 @@ def edit_prompt_collection(request: HttpRequest, project: str, collection: int) 
             kept = {tag: without_nul(text) for tag, text in texts.items()}
             name = without_nul(given["name"])
             prompt_collections.change_collection(
-                collection=current, name=name, guidelines=kept, due_on=given["due_on"], actor=request.user
+                collection=current,
+                name=name,
+                guidelines=kept,
+                due_on=given["due_on"],
+                slots=given["slots"],
+                read=read,
+                actor=request.user,
             )
-            prompt_collections.set_slots(collection=current, slots=given["slots"], actor=request.user)
             messages.success(request, _("The collection is changed."))
             return redirect("prompt_collection", project, current.pk)
         except Refused as refused:
             form.add_error("name" if "name" in refused.fields else None, refused.sentence)
+            current.refresh_from_db()
     spoken = get_language()
     context = {
         "title": _("Edit %s") % current,
         "project": current.project,
         "collection": current,
         "form": form,
+        "read": read or "",
         "guidelines": [
             (tag, languages.name_for(tag, spoken), texts[tag]) for tag in languages.in_name_order(tags, spoken)
         ],
@@ -250,7 +258,7 @@ def _own_part(request: HttpRequest, member: CollectionMember) -> dict[str, Any]:
         "chosen_language": chosen,
         "returned": own.filter(state=CollectedPrompt.State.RETURNED),
         "own": own.exclude(state=CollectedPrompt.State.DRAFT)[:PAGE],
-        "waiting": len(prompt_writing.waiting_for(member)),
+        "waiting": prompt_writing.waiting_for(member).count(),
     }
 
 
@@ -267,7 +275,7 @@ def _lead_part(collection: PromptCollection) -> dict[str, Any]:
         "progress": progress,
         "matrix_languages": [languages.name_for(tag, spoken) for tag in tags],
         "matrix": [(kind, [cells.get(tag) for tag in tags]) for kind, cells in rows.items()],
-        "people": [(person, person.pk in members) for person in people],
+        "people": [person for person in people if person.pk not in members],
         "prompts": CollectedPrompt.objects.filter(collection=collection)
         .exclude(state=CollectedPrompt.State.DRAFT)
         .exists(),
@@ -341,7 +349,7 @@ def store_prompts_view(request: HttpRequest, project: str, collection: int) -> H
 def prompts_csv_view(request: HttpRequest, project: str, collection: int) -> StreamingHttpResponse:
     """Every submitted version with its review, people by pseudonym."""
     current = _collection(request, project, collection, sighted=True)
-    return _as_file(prompt_exports.prompts_csv(current), f"prompts-{current.pk}.csv")
+    return _as_file(prompt_exports.prompts_csv(current, reader=request.user), f"prompts-{current.pk}.csv")
 
 
 @require_safe
@@ -369,8 +377,8 @@ def write_prompt(request: HttpRequest, project: str, collection: int, slot: int)
         raise PermissionDenied("This is for the writers of the collection.")
     if request.method == "POST":
         return _write(request, member, wanted, None)
-    draft = CollectedPrompt.objects.filter(slot=wanted, author=member, state=CollectedPrompt.State.DRAFT).first()
-    return _writing_page(request, member, wanted, None, text=draft.draft if draft else "")
+    draft = prompt_writing.stored_draft(member=member, slot=wanted)
+    return _writing_page(request, member, wanted, None, text=draft, based_on=prompt_writing.draft_digest(draft))
 
 
 def _write(
@@ -378,19 +386,27 @@ def _write(
 ) -> HttpResponse:
     """Keep the text, show what was found about it, and submit it if its author has seen that."""
     text = without_nul(request.POST.get("text", "")).replace("\r\n", "\n")
-    key = _key(request)
+    key, based_on = _key(request), request.POST.get("based_on")
+    about: dict[str, Any] = {"member": member, "slot": slot, "text": text, "prompt": prompt, "based_on": based_on}
     try:
         checked = prompt_writing.checked_text(text)
         notices = prompt_originality.notices_about(slot=slot, text=checked, but=prompt)
         is_seen = request.POST.get("seen") == text_identity(slot.language, checked)
         is_new = not prompt_writing.is_submitted(member, key)
         if is_new and ("check" in request.POST or (notices.is_striking and not is_seen)):
-            prompt_writing.keep_draft(member=member, slot=slot, text=text, prompt=prompt)
-            return _writing_page(request, member, slot, prompt, text=text, notices=notices, key=key)
-        prompt_writing.submit_prompt(member=member, slot=slot, text=text, key=key, prompt=prompt, notices=notices)
+            kept = prompt_writing.keep_draft(**about)
+            return _writing_page(request, member, slot, prompt, text=text, notices=notices, key=key, based_on=kept)
+        prompt_writing.submit_prompt(**about, key=key, notices=notices)
     except Refused as refused:
-        prompt_writing.keep_draft(member=member, slot=slot, text=text, prompt=prompt)
-        return _writing_page(request, member, slot, prompt, text=text, problem=refused.sentence, key=key)
+        shown: dict[str, Any] = {"text": text, "problem": refused.sentence, "key": key}
+        try:
+            shown["based_on"] = prompt_writing.keep_draft(**about)
+        except prompt_writing.NewerDraft as newer:
+            shown |= {"problem": newer.sentence, "other": newer.stored}
+            shown["based_on"] = prompt_writing.draft_digest(newer.stored)
+        except Refused as lost:  # the text is on the page
+            shown["problem"] = lost.sentence
+        return _writing_page(request, member, slot, prompt, **shown)
     messages.success(request, _("Submitted. Somebody else reviews it now."))
     left = next(one.left for one in prompt_collections.slot_progress(slot.collection) if one.slot.pk == slot.pk)
     if prompt is None and left:
@@ -415,7 +431,10 @@ def _writing_page(
     notices: PromptNotices | None = None,
     problem: str = "",
     key: UUID | None = None,
+    based_on: str = "",
+    other: str = "",
 ) -> HttpResponse:
+    """``based_on``: the digest of the stored draft; ``other``: its text, if it is not what was entered."""
     own = [one for one in prompt_collections.slot_progress(slot.collection) if one.slot.pk == slot.pk]
     context = {
         "title": _("Revise a prompt") if prompt else _("Write a prompt"),
@@ -432,6 +451,8 @@ def _writing_page(
         "key": key or uuid7(),
         "done": " ".join(str(one) for one in prompt_writing.newest_keys(member)),
         "problem": problem,
+        "based_on": based_on,
+        "other": other,
         "notices": _shown_notices(notices) if notices else None,
         "seen": text_identity(slot.language, text.strip()) if notices else "",
         "is_open": slot.collection.state == PromptCollection.State.OPEN,
@@ -454,8 +475,28 @@ def keep_prompt_draft(request: HttpRequest, project: str, collection: int, slot:
     """Keep what is entered, for the page's script."""
     member = _member(request, project, collection)
     wanted = get_object_or_404(member.collection.slots, pk=slot)
-    prompt_writing.keep_draft(member=member, slot=wanted, text=without_nul(request.POST.get("text", "")))
-    return HttpResponse(status=204)
+    return _kept(request, member, wanted, None)
+
+
+def _kept(
+    request: HttpRequest, member: CollectionMember, slot: PromptSlot, prompt: CollectedPrompt | None
+) -> JsonResponse:
+    """Keep a draft for the page's script: the digest of what is stored, or 409 with what is newer."""
+    try:
+        based_on = prompt_writing.keep_draft(
+            member=member,
+            slot=slot,
+            text=without_nul(request.POST.get("text", "")),
+            prompt=prompt,
+            based_on=request.POST.get("based_on"),
+            key=_key(request),
+        )
+    except Refused as refused:
+        answer = {"code": refused.code, "detail": refused.sentence}
+        if isinstance(refused, prompt_writing.NewerDraft):
+            answer |= {"text": refused.stored, "based_on": prompt_writing.draft_digest(refused.stored)}
+        return JsonResponse(answer, status=409)
+    return JsonResponse({"based_on": based_on})
 
 
 @require_POST
@@ -464,8 +505,7 @@ def keep_revision_draft(request: HttpRequest, project: str, collection: int, pro
     """Keep what is entered for the next version, for the page's script."""
     member = _member(request, project, collection)
     own = get_object_or_404(CollectedPrompt.objects.filter(author=member).select_related("slot"), pk=prompt)
-    prompt_writing.keep_draft(member=member, slot=own.slot, text=without_nul(request.POST.get("text", "")), prompt=own)
-    return HttpResponse(status=204)
+    return _kept(request, member, own.slot, own)
 
 
 # --- one prompt -------------------------------------------------------------------------------------------------------
@@ -488,7 +528,9 @@ def prompt_page(request: HttpRequest, project: str, collection: int, prompt: int
     if is_author and member is not None and shown.state == CollectedPrompt.State.RETURNED:
         if request.method == "POST":
             return _write(request, member, shown.slot, shown)
-        return _writing_page(request, member, shown.slot, shown, text=shown.draft or versions[0].text)
+        based_on = prompt_writing.draft_digest(shown.draft)
+        text = shown.draft or versions[0].text
+        return _writing_page(request, member, shown.slot, shown, text=text, based_on=based_on)
     if request.method == "POST":
         return _repeated(request, member, shown)
     may_review = (
@@ -528,11 +570,11 @@ def _repeated(request: HttpRequest, member: CollectionMember | None, shown: Coll
 def next_review(request: HttpRequest, project: str, collection: int) -> HttpResponse:
     """The prompt that has waited longest for a review, or back."""
     member = _member(request, project, collection)
-    waiting = prompt_writing.waiting_for(member)
-    if not waiting:
+    waiting = prompt_writing.waiting_for(member).first()
+    if waiting is None:
         messages.info(request, _("No prompt waits for your review."))
         return redirect("prompt_collection", project, collection)
-    return redirect("prompt", project, collection, waiting[0].prompt_id)
+    return redirect("prompt", project, collection, waiting.prompt_id)
 
 
 @require_POST
@@ -553,7 +595,7 @@ def review_prompt_view(request: HttpRequest, project: str, collection: int, prom
     except Refused as refused:
         messages.error(request, refused.sentence)
         return redirect("prompt", project, collection, prompt)
-    left = len(prompt_writing.waiting_for(member))
+    left = prompt_writing.waiting_for(member).count()
     done = ngettext("Stored. %(count)d prompt waits.", "Stored. %(count)d prompts wait.", left) % {"count": left}
     messages.success(request, done if left else _("Stored. No other prompt waits for your review."))
     if left:

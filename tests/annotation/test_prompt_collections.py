@@ -121,7 +121,7 @@ def test_a_prompt_in_another_language_or_script_is_noticed(collection: PromptCol
 def test_nobody_reviews_their_own_prompt_and_one_review_counts(collection: PromptCollection) -> None:
     version = submitted(collection, POEM)
     writer, layla, boris = (member(collection, name) for name in ("Maarika", "Layla", "Boris"))
-    assert not prompt_writing.waiting_for(writer) and prompt_writing.waiting_for(layla) == [version]
+    assert not prompt_writing.waiting_for(writer) and list(prompt_writing.waiting_for(layla)) == [version]
     with pytest.raises(Refused) as own:
         prompt_writing.review_prompt(version=version, reviewer=writer, decision="accept")
     assert own.value.code == "own_prompt"
@@ -166,7 +166,7 @@ def test_a_prompt_is_written_sent_back_revised_and_accepted_on_pages(
     assert there in writer.get("/desk/").content.decode()
     slot = PromptCollection.objects.get().slots.get(task="Lugu", language="et")
     page = f"{there}write/{slot.pk}/"
-    assert writer.post(f"{page}draft/", {"text": "Kirju"}).status_code == 204
+    assert writer.post(f"{page}draft/", {"text": "Kirju"}).status_code == 200
     assert "Kirju" in writer.get(page).content.decode()
     key = str(uuid4())
     checked = writer.post(page, {"text": POEM, "key": key, "check": "1"}).content.decode()
@@ -187,7 +187,7 @@ def test_a_prompt_is_written_sent_back_revised_and_accepted_on_pages(
     assert [mail.to for mail in mailoutbox] == [[cast.maarika.email]] and address in mailoutbox[0].body
     again = writer.get(address).content.decode()
     assert "&lt;b&gt;Lühem" in again
-    assert writer.post(f"{address}draft/", {"text": "Uus"}).status_code == 204
+    assert writer.post(f"{address}draft/", {"text": "Uus"}).status_code == 200
     assert "Uus</textarea>" in writer.get(address).content.decode()
     writer.post(address, {"text": LETTER, "key": str(uuid4())})
     reviewer.post(f"{address}review/", {"version": 1, "decision": "accept"})  # of the version before: refused
@@ -335,3 +335,98 @@ def test_a_bundle_has_the_collection_without_drafts_and_names(cast: Cast, collec
     assert there.prompts.count() == 1 and there.slots.count() == 3 and there.stored.count() == 1
     version = PromptVersion.objects.get(prompt__collection=there)
     assert version.text == POEM and version.decision == "accept" and str(version.author) == str(first.author)
+
+
+# --- two devices, two tabs, two leads ---------------------------------------------------------------------------------
+def test_an_older_text_never_overwrites_a_newer_draft(collection: PromptCollection, cast: Cast) -> None:
+    page = f"/p/kassa/prompts/{collection.pk}/write/{collection.slots.all()[0].pk}/"
+    client = cast.client("maarika")
+    first = client.post(f"{page}draft/", {"text": "Esimene", "based_on": ""}).json()["based_on"]
+    newer = client.post(f"{page}draft/", {"text": "Teine «uuem»", "based_on": first}).json()["based_on"]
+    for stale in ("", "Esimene ja", "Teine"):  # the first clears its box
+        refused = client.post(f"{page}draft/", {"text": stale, "based_on": first})
+        assert refused.status_code == 409
+        assert refused.json() | {"detail": ""} == {
+            "code": "changed", "detail": "", "text": "Teine «uuem»", "based_on": newer,
+        }  # fmt: skip
+    both = client.post(page, {"text": POEM, "based_on": first, "key": str(uuid4())}).content.decode()
+    assert "Teine «uuem»" in both and POEM in unescape(both) and not PromptVersion.objects.exists()
+    assert CollectedPrompt.objects.get().draft == "Teine «uuem»"
+    again = re.search(r'name="based_on" value="(\w+)"', both)
+    assert again is not None
+    assert client.post(page, {"text": POEM, "based_on": again[1], "key": str(uuid4())}).status_code == 302
+
+
+def test_a_draft_is_not_said_to_be_kept_when_nothing_was_stored(collection: PromptCollection, cast: Cast) -> None:
+    version = submitted(collection, POEM)
+    review: dict[str, Any] = {"reviewer": member(collection, "Layla"), "decision": "send_back", "comment": "Lühem"}
+    prompt_writing.review_prompt(version=version, **review)
+    client, there = cast.client("maarika"), f"/p/kassa/prompts/{collection.pk}/"
+    client.post(f"{there}{version.prompt_id}/", {"text": LETTER, "key": str(uuid4())})
+    other_tab = client.post(f"{there}{version.prompt_id}/draft/", {"text": "Veel üks"})
+    assert (other_tab.status_code, other_tab.json()["code"]) == (409, "wrong_state")
+    people = {"user": cast.maarika.pk, "reviews": "on"}
+    cast.client("aino").post(f"{there}people/", people)
+    unseated = client.post(f"{there}write/{collection.slots.all()[1].pk}/draft/", {"text": "Uus"})
+    assert (unseated.status_code, unseated.json()["code"]) == (409, "not_a_writer")
+
+
+def test_a_draft_that_lands_after_its_submission_is_no_draft(collection: PromptCollection, cast: Cast) -> None:
+    client, key = cast.client("maarika"), str(uuid4())
+    page = f"/p/kassa/prompts/{collection.pk}/write/{collection.slots.all()[0].pk}/"
+    assert client.post(page, {"text": POEM, "key": key, "based_on": ""}).status_code == 302
+    assert client.post(f"{page}draft/", {"text": POEM, "key": key, "based_on": ""}).status_code == 409
+    assert not CollectedPrompt.objects.filter(state="draft").exists()
+
+
+def test_a_form_with_too_many_kinds_is_refused_before_they_are_made(cast: Cast) -> None:
+    lines = "\n".join(f"k{number}" for number in range(200))
+    form = {"name": "Suur", "tasks": lines, "styles": lines, "difficulties": lines, "languages": "et", "wanted": 1}
+    page = cast.client("aino").post("/p/kassa/prompts/new/", form)
+    assert "at most 5000 kinds" in page.content.decode() and not PromptCollection.objects.exists()
+
+
+def test_who_reviews_sees_no_author_by_api_nor_in_csv(collection: PromptCollection, cast: Cast) -> None:
+    code = str(submitted(collection, POEM).author)
+    boris, aino = cast.client("boris"), cast.client("aino")
+    api = f"/api/v1/projects/kassa/prompt-collections/{collection.pk}/prompts/"
+    csv = f"/p/kassa/prompts/{collection.pk}/prompts.csv"
+
+    def file(client: Any) -> str:
+        return b"".join(client.get(csv).streaming_content).decode()
+
+    assert aino.get(api).json()["results"][0]["author"] == code and code in file(aino)
+    assert boris.get(api).json()["results"][0]["author"] == "" and code not in file(boris)
+
+
+def test_an_edit_is_stored_whole_and_not_over_that_of_another_lead(collection: PromptCollection, cast: Cast) -> None:
+    page = f"/p/kassa/prompts/{collection.pk}/edit/"
+    first, second = cast.client("aino"), cast.client("boris")
+    read = re.search(r'name="read" value="(\w+)"', first.get(page).content.decode())
+    assert read is not None
+    bad = {"name": "Uus nimi", "read": read[1], "tasks": "x" * 200, "languages": "et", "wanted": 1}
+    assert first.post(page, bad).status_code == 200
+    collection.refresh_from_db()
+    assert collection.name == "Käskude «kogu»"
+    assert second.post(page, {"name": "Borissi oma", "read": read[1]}).status_code == 302
+    late = first.post(page, {"name": "Aino oma", "read": read[1], "guidelines-et": "Muu"}).content.decode()
+    collection.refresh_from_db()
+    assert "Somebody has changed this collection" in late and collection.name == "Borissi oma"
+
+
+def test_what_a_person_does_is_shown_in_their_row_and_changed_there(collection: PromptCollection, cast: Cast) -> None:
+    page = cast.client("aino").get(f"/p/kassa/prompts/{collection.pk}/").content.decode()
+    row = page[page.index(f'name="user" value="{cast.boris.pk}"') :].partition("</form>")[0]
+    boxes = re.findall(r'name="(writes|reviews)" (checked)?', row)
+    assert boxes == [("writes", ""), ("reviews", "checked")]
+    assert f'<option value="{cast.boris.pk}"' not in page and f'<option value="{cast.aino.pk}"' in page
+
+
+def test_kinds_survive_their_own_csv(collection: PromptCollection, cast: Cast) -> None:
+    prompt_collections.set_slots(collection=collection, slots=[WantedPrompts("=task", "-", "", "et", 1)], actor=None)
+    client = cast.client("aino")
+    answer: Any = client.get(f"/p/kassa/prompts/{collection.pk}/wanted.csv")
+    file = StringIO(b"".join(answer.streaming_content).decode())
+    file.name = "wanted.csv"
+    assert client.post(f"/p/kassa/prompts/{collection.pk}/edit/", {"name": "K", "file": file}).status_code == 302
+    assert collection.slots.count() == 4

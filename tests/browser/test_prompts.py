@@ -72,3 +72,36 @@ def test_what_the_server_did_not_take_stays_on_the_device(cast: Cast, visit_as: 
     expect(page.get_by_text("Kept as a draft.")).to_be_visible()
     assert CollectedPrompt.objects.get(author=member).draft == "Kirjuta jutt."
     prompt_writing.keep_draft(member=member, slot=slot, text="")
+
+
+def test_of_two_devices_the_older_text_does_not_replace_the_newer_draft(cast: Cast, visit_as: VisitAs) -> None:
+    slots = [WantedPrompts("Story", "", "", "et", 1)]
+    made = prompt_collections.create_collection(project=cast.kassa, name="Kogu", slots=slots)
+    member = prompt_collections.set_member(collection=made, user=cast.maarika, writes=True, reviews=False)
+    slot = made.slots.get()
+    page = visit_as("maarika", f"/p/kassa/prompts/{made.pk}/write/{slot.pk}/")
+    page.route("**/draft/", lambda route: route.abort())
+    page.get_by_label("Prompt").fill("Vana tekst sülearvutis.")
+    expect(page.get_by_text("Kept on this device.")).to_be_visible()
+    prompt_writing.keep_draft(member=member, slot=slot, text="Uuem tekst «telefonis».")
+    page.unroute("**/draft/")
+    page.reload()
+    field = page.get_by_label("Prompt")
+    expect(field).to_have_value("Uuem tekst «telefonis».")
+    expect(page.get_by_text("Vana tekst sülearvutis.")).to_be_visible()
+    assert audited(page) == []
+    page.wait_for_timeout(1_000)
+    assert CollectedPrompt.objects.get().draft == "Uuem tekst «telefonis»."
+    page.get_by_role("button", name="Take this draft").click()
+    expect(page.get_by_text("Kept as a draft.")).to_be_visible()
+    expect(field).to_have_value("Vana tekst sülearvutis.")
+    assert CollectedPrompt.objects.get().draft == "Vana tekst sülearvutis."
+    prompt_writing.keep_draft(member=member, slot=slot, text="Kolmas, telefonis.")
+    field.fill("Neljas, siin.")
+    expect(page.get_by_text("Kolmas, telefonis.")).to_be_visible()
+    assert CollectedPrompt.objects.get().draft == "Kolmas, telefonis."
+    page.get_by_role("button", name="Keep what is in the box").click()
+    expect(page.get_by_text("Kept as a draft.")).to_be_visible()
+    assert CollectedPrompt.objects.get().draft == "Neljas, siin."
+    field.press("Control+Enter")
+    expect(page.get_by_text("Submitted. Somebody else reviews it now.")).to_be_visible()
