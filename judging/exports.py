@@ -303,6 +303,12 @@ def _unheld_text(row: Row, outgoing: Outgoing) -> None:
     if row["state"] == Realisation.State.LEASED:
         row["state"] = Realisation.State.WAITING.value
     _without_quotes(row, outgoing)
+    if row["draft"] and not outgoing.replies:  # a model's words that no reader has accepted: the turn is asked anew
+        row["draft"] = ""
+        if row["step"] == Realisation.Step.VERDICT:
+            row["step"] = Realisation.Step.UTTERANCE.value
+        if row["state"] == Realisation.State.WAITING:
+            row["problems"] = []
 
 
 def _without_quotes(row: Row, outgoing: Outgoing) -> None:
@@ -434,7 +440,8 @@ def require_own_texts(project: Project) -> None:
         raise FormatError(
             Problem("realisations.jsonl", None, "plan", excerpt(stranger.language), expected, "foreign_id")
         )
-    for plan in GenerationPlan.objects.filter(project=project):
+    for plan in GenerationPlan.objects.filter(project=project).select_related("utterance_judge"):
+        _require_conversations(plan, texts.filter(plan=plan))
         used = set(texts.filter(plan=plan).order_by().values_list("language", flat=True).distinct())
         if foreign := used - set(plan.languages):
             expected = "languages of the text’s plan"
@@ -453,6 +460,50 @@ def require_own_texts(project: Project) -> None:
             if values.keys() != levels.keys() or not all(known.values()):
                 expected = "a level of each parameter of the plan’s spec"
                 raise FormatError(Problem("families.jsonl", None, "parameters", excerpt(str(drawn)), expected, "value"))
+
+
+def _require_conversations(plan: GenerationPlan, texts: QuerySet[Realisation]) -> None:
+    """Refuse a simulation whose rows could not go on: openings of others, a step or turns that do not agree, a verdict
+    without a judge; and such rows in another plan."""
+
+    def refuse(name: str, about: object, expected: str) -> None:
+        raise FormatError(Problem("realisations.jsonl", None, name, excerpt(str(about)), expected, "value"))
+
+    if not plan.is_simulation:
+        if texts.exclude(step="", opening=None, simulator=None, is_opening=False).exists():
+            refuse("step", plan.name, "conversations only in a simulation")
+        return
+    conversations, openings = texts.filter(is_opening=False), texts.filter(is_opening=True)
+    its_own = {
+        "opening__is_opening": True,
+        "opening__plan": F("plan"),
+        "opening__family": F("family"),
+        "opening__language": F("language"),
+        "opening__generator": F("simulator"),
+        "opening__repeat": F("repeat"),
+    }
+    if conversations.exclude(pk__in=conversations.filter(**its_own).values("pk")).exists():
+        refuse("opening", plan.name, "an opening of the conversation’s own family, language and user model")
+    role = PlanGenerator.Role
+    users = conversations.exclude(generator__role=role.GENERATOR, simulator__role=role.USER_MODEL).exists()
+    if users or openings.exclude(generator__role=role.USER_MODEL, opening=None, simulator=None).exists():
+        refuse("generator", plan.name, "chatbots and user models in their roles")
+    judge, asked = plan.utterance_judge, plan.generators.filter(role=role.UTTERANCE_JUDGE)
+    to = [(judge.provider, judge.model, judge.parameters)] if judge else []
+    if list(asked.values_list("provider", "model", "parameters")) != to:
+        raise FormatError(
+            Problem("plan_generators.jsonl", None, "role", excerpt(plan.name), "the judge of user turns", "value")
+        )
+    roles = parse_spec(plan.spec).rules.roles
+    left = texts.exclude(state=Realisation.State.WRITTEN).values_list("is_opening", "step", "turn", "turns")
+    for is_opening, step, turn, turns in left.iterator(chunk_size=BATCH):
+        speakers = [said["speaker"] for said in turns]
+        begun = step == Realisation.Step.ANSWER
+        is_known = step in ("utterance", "verdict") or (step in ("answer", "opening") and not is_opening)
+        if not is_known or (step == Realisation.Step.VERDICT and judge is None) or (is_opening and turn):
+            refuse("step", step, "a step of the conversation")
+        if speakers != [roles[place % 2] for place in range(2 * turn + begun)]:
+            refuse("turns", ", ".join(speakers), "turns by user and chatbot, up to the step")
 
 
 BUNDLE_MEMBERS = (

@@ -21,6 +21,7 @@ from django.utils.translation import gettext as _
 from annotation.models import Item, RubricVersion
 from judging import judges
 from judging.models import Attempt, Call, DesignCell, GenerationAttempt, Judge, JudgeDesign, JudgeRun
+from judging.models.generation import READ_VERDICT
 from judging.prompts import CriterionBrief, response_schema, system_message, user_message
 from judging.requests import REFERENCE, CallRequest, ShownExamples, criterion_brief, in_shown_order, item_text
 
@@ -58,8 +59,9 @@ def untried(call_requests: Sequence[CallRequest]) -> list[CallRequest]:
 
 
 def _verdicts_in_simulations(run: JudgeRun) -> QuerySet[GenerationAttempt]:
-    """The replies of judges of user turns in the simulations of the project."""
-    replied = GenerationAttempt.objects.filter(outcome=GenerationAttempt.Outcome.REPLIED).exclude(reply_key="")
+    """The replies of judges of user turns in the simulations of the project that could be read there."""
+    replied = GenerationAttempt.objects.filter(READ_VERDICT, outcome=GenerationAttempt.Outcome.REPLIED)
+    replied = replied.exclude(reply_key="").exclude(text="")
     return replied.filter(realisation__plan__project=run.project_id).exclude(reply={})
 
 

@@ -30,8 +30,8 @@ class RunAsker(sessions.Asker[CallRequest, CallOutcome]):
     def is_running(self) -> bool:
         return JudgeRun.objects.filter(pk=self.subject.pk, state=JudgeRun.State.RUNNING).exists()
 
-    def take(self, *, limit: int, lease: UUID) -> TakenRequests[CallRequest]:
-        return calls.take_calls(run=self.subject, limit=limit, lease=lease, writer=self.writer)
+    def take(self, *, free: Mapping[sessions.ModelKey, int], lease: UUID) -> TakenRequests[CallRequest]:
+        return calls.take_calls(run=self.subject, limit=sum(free.values()), lease=lease, writer=self.writer)
 
     def read(self, asked: CallRequest, answer: ProviderAnswer, lease: UUID) -> CallOutcome:
         return calls.answered_outcome(asked, lease=lease, variant=self.writer.variant, answer=answer)

@@ -110,7 +110,8 @@ class TakenRequests(Generic[RequestT]):
     """The requests of leased rows, and why no more were leased: a cap is spent, or requests in flight may use up the
     rest of it.
 
-    ``reused`` is the number of further rows that a known reply has settled, or that wait for one.
+    ``reused`` is the number of further rows that a known reply has settled, or that wait for one. ``closed``: the
+    models, by provider and model, of which a request was not allowed; ``all_closed``: by a cap that holds for all.
     """
 
     lease: UUID
@@ -118,6 +119,8 @@ class TakenRequests(Generic[RequestT]):
     reused: int = 0
     held_up: bool = False
     spent: str = ""
+    closed: Collection[tuple[str, str]] = ()
+    all_closed: bool = False
 
 
 def affordable(
@@ -126,31 +129,41 @@ def affordable(
     """As many of the requests, in order, as the caps allow, and the windows.
 
     A cap of a provider holds for its requests only. ``windows``: how many more requests to a model, by provider and
-    model, the bills so far allow. When a request to a model is not allowed, no later one to this model is.
+    model, the bills so far allow. When a request to a model is not allowed, no later one to this model is; and no later
+    one at all, if a cap for all models does not allow it. The caps are spent if they are for every model until then.
     """
     binding = {name: [cap for cap in caps if cap.provider in ("", name)] for name in {one.provider for one in requests}}
     for request in requests:
         if request.worst_case is None and binding[request.provider]:
             raise Refused(binding[request.provider][0].sentence, code="budget")  # who asks says why before
     chosen: list[RequestT] = []
-    left, closed = dict(windows), set()
+    left = dict(windows)
+    closed: dict[tuple[str, str], str] = {}  # why its cap is spent, if it is
+    all_closed = False
     taken = {id(cap): (0, Decimal(0)) for cap in caps}
     for request in requests:
         model, worst = (request.provider, request.model), request.worst_case or Decimal(0)
         held_by = [(cap, *taken[id(cap)]) for cap in binding[request.provider]]
-        allowed = all(cap.allows(worst, more=more, reserved=reserved) for cap, more, reserved in held_by)
-        if model in closed or left.get(model, 1) <= 0 or not allowed:
-            closed.add(model)
+        against = [cap for cap, more, reserved in held_by if not cap.allows(worst, more=more, reserved=reserved)]
+        if all_closed or model in closed or left.get(model, 1) <= 0 or against:
+            if model in closed or not all_closed:
+                spent = (cap.is_spent(worst) for cap in binding[request.provider])
+                closed[model] = closed.get(model) or next(filter(None, spent), "")
+            all_closed = all_closed or any(not cap.provider for cap in against)
             continue
         for cap, more, reserved in held_by:
             taken[id(cap)] = more + 1, reserved + worst
         if model in left:
             left[model] -= 1
         chosen.append(request)
-    if chosen or not requests:
-        return TakenRequests(lease=lease, requests=chosen, held_up=len(chosen) < len(requests))
-    spent = (cap.is_spent(one.worst_case or Decimal(0)) for one in requests for cap in binding[one.provider])
-    return TakenRequests(lease=lease, held_up=True, spent=next(filter(None, spent), ""))
+    return TakenRequests(
+        lease=lease,
+        requests=chosen,
+        held_up=len(chosen) < len(requests),
+        spent=next(iter(closed.values())) if closed and all(closed.values()) and not chosen else "",
+        closed=[*closed],
+        all_closed=all_closed,
+    )
 
 
 class LeasedRows(ABC, Generic[OutcomeT]):
@@ -178,6 +191,8 @@ class LeasedRows(ABC, Generic[OutcomeT]):
     """Which rows may be leased at all."""
     own_rows: ClassVar[Q] = Q()
     """Which rows of the table are of this kind."""
+    counted_bodies: ClassVar[Q] = Q()
+    """Of which attempts a body that nobody could read counts against its row."""
 
     # --- what differs ---
 
@@ -270,22 +285,24 @@ class LeasedRows(ABC, Generic[OutcomeT]):
         """
         with transaction.atomic():
             open_rows = self._open_rows(outcomes)
-            new = self._unsettled(outcomes)
+            new, late = self._unsettled(outcomes)
             self._settle_attempts(new)
             settled = [outcome for outcome in new if outcome.settles and outcome.asked.row.pk in open_rows]
             again = [
                 outcome
                 for outcome in new
-                if not outcome.settles and open_rows.get(outcome.asked.row.pk) == outcome.lease
+                if not outcome.settles
+                and open_rows.get(outcome.asked.row.pk) == outcome.lease
+                and outcome.attempt.pk not in late  # its row was freed, and this session may have leased it again
             ]
             repeated = [
                 outcome.asked.row.pk
                 for outcome in settled
                 if outcome.asked.attempt.number > 1 or open_rows[outcome.asked.row.pk] != outcome.lease
             ]
-            theirs = [(outcome.asked.row.pk, open_rows[outcome.asked.row.pk], outcome.lease) for outcome in settled]
-            # Another work session has leased these: it need not send, and its own release does not find them.
-            self._end_open([pk for pk, lease, mine in theirs if lease not in (None, mine)])
+            # A work session, maybe this one, has leased these again: it need not send, and a release does not find
+            # them.
+            self._end_open([outcome.asked.row.pk for outcome in settled if outcome.attempt.pk in late])
             self.store_replies(settled, repeated=repeated)
             self.try_again(again)
             for outcome in {self._asker_of(outcome): outcome for outcome in new if outcome.stops}.values():
@@ -305,12 +322,14 @@ class LeasedRows(ABC, Generic[OutcomeT]):
         rows = self._keyed([outcome.asked.row.pk for outcome in outcomes]).select_for_update()
         return dict(rows.exclude(state=self.settled_state).order_by("pk").values_list("pk", "lease"))
 
-    def _unsettled(self, outcomes: Sequence[OutcomeT]) -> list[OutcomeT]:
-        """The outcomes that are not stored yet, including outcomes of requests that were counted as lost."""
+    def _unsettled(self, outcomes: Sequence[OutcomeT]) -> tuple[list[OutcomeT], set[int]]:
+        """The outcomes that are not stored yet, and which attempts of theirs were counted as lost: a row has no other
+        open attempt than one that was not."""
         keys = [outcome.attempt.pk for outcome in outcomes]
         waited_for = self._attempts(pk__in=keys, outcome__in=[Outcome.SENT, Outcome.LOST])
-        waited = set(waited_for.values_list("pk", flat=True))
-        return [outcome for outcome in outcomes if outcome.attempt.pk in waited]
+        waited = dict(waited_for.values_list("pk", "outcome"))
+        late = {pk for pk, outcome in waited.items() if outcome == Outcome.LOST}
+        return [outcome for outcome in outcomes if outcome.attempt.pk in waited], late
 
     def _settle_attempts(self, outcomes: Sequence[OutcomeT]) -> None:
         rows = [self._settled_row(outcome.attempt) for outcome in outcomes]
@@ -339,7 +358,8 @@ class LeasedRows(ABC, Generic[OutcomeT]):
         tried.
         """
         unreadable = [outcome.asked.row.pk for outcome in outcomes if outcome.attempt.reply]
-        bodies = self._attempts(**{f"{self.row_name}__in": unreadable}, outcome=Outcome.UNAVAILABLE).exclude(reply={})
+        bodies = self._attempts(self.counted_bodies, **{f"{self.row_name}__in": unreadable})
+        bodies = bodies.filter(outcome=Outcome.UNAVAILABLE).exclude(reply={})
         counted = dict(bodies.values_list(self.row_name).annotate(Count("pk"))) if unreadable else {}
         for outcome in outcomes:
             row = outcome.asked.row
@@ -423,19 +443,21 @@ class LeasedRows(ABC, Generic[OutcomeT]):
         self,
         *,
         lease: UUID,
-        rows: Sequence[LeasedRow] | None = None,
+        attempts: Collection[int] | None = None,
         unanswered: bool = False,
         sent: Collection[int] | None = None,
     ) -> int:
-        """Release leased rows (only ``rows``, if given): unsent requests are deleted, sent ones without a reply are
-        lost. ``sent``: the attempts that left this machine, where that is known; none of the others did, although they
-        are marked as sent.
+        """Release leased rows (only those of these open ``attempts``, if given): unsent requests are deleted, sent ones
+        without a reply are lost. ``sent``: the attempts that left this machine, where that is known; none of the others
+        did, although they are marked as sent.
 
         A lost request stays booked at its worst case, and its row is tried again. If a worker died, this does not count
         as a failed try of the provider; if a batch ended without a result (``unanswered``), it does.
         """
         held = self._leased(lease=lease)
-        held = held if rows is None else held.filter(pk__in=[row.pk for row in rows])
+        if attempts is not None:
+            still_open = self._attempts(pk__in=attempts, outcome__in=PaidAttempt.OPEN)
+            held = held.filter(pk__in=still_open.values(self.row_name))
         return self._free(held, unanswered=unanswered, sent=sent)
 
     def _free(self, held: QuerySet[Any], *, unanswered: bool = False, sent: Collection[int] | None = None) -> int:
@@ -512,5 +534,5 @@ class LeasedRows(ABC, Generic[OutcomeT]):
     def _leased(self, **about: Any) -> QuerySet[Any]:
         return self.rows._base_manager.filter(self.own_rows, state=LEASED, **about)
 
-    def _attempts(self, **about: Any) -> QuerySet[Any]:
-        return self.attempts._base_manager.filter(**about)
+    def _attempts(self, *which: Q, **about: Any) -> QuerySet[Any]:
+        return self.attempts._base_manager.filter(*which, **about)

@@ -119,8 +119,8 @@ class Asker(ABC, Generic[RequestT, OutcomeT]):
         """Whether it may still ask."""
 
     @abstractmethod
-    def take(self, *, limit: int, lease: UUID) -> TakenRequests[RequestT]:
-        """Lease up to ``limit`` due rows, and reserve what their requests may cost."""
+    def take(self, *, free: Mapping[ModelKey, int], lease: UUID) -> TakenRequests[RequestT]:
+        """Lease due rows, up to so many ``free`` ones of each model, and reserve what their requests may cost."""
 
     @abstractmethod
     def read(self, asked: RequestT, answer: client.ProviderAnswer, lease: UUID) -> OutcomeT:
@@ -166,6 +166,7 @@ class ModelLimits:
     limiter: limits.ConcurrencyLimiter = field(init=False)
     limited: LimitedConnection = field(init=False)
     refusals: list[str] = field(default_factory=list)
+    in_progress: int = 0
 
     def __post_init__(self) -> None:
         ceiling = self.asked.pace.concurrency
@@ -219,9 +220,11 @@ class WorkSession(Generic[RequestT, OutcomeT]):
         return self.began + length - time.monotonic()
 
     @property
-    def free(self) -> int:
-        """How many more rows to lease: the window of every model, minus those in progress."""
-        return sum(model.window for model in self.models.values()) - len(self.tasks)
+    def free(self) -> dict[ModelKey, int]:
+        """How many more rows to lease of each model: its window, minus those in progress. Models of which these are few
+        are left out, because every lease is a transaction."""
+        places = {key: (model.window - model.in_progress, model.in_progress) for key, model in self.models.items()}
+        return {key: free for key, (free, taken) in places.items() if free > taken // 4}
 
     async def query(self, verb: Callable[[], T], thread: ThreadPoolExecutor | None = None) -> T:
         """Run a database function in a thread of this session; wait if the database is not available."""
@@ -316,10 +319,17 @@ async def _work(session: WorkSession[RequestT, OutcomeT]) -> bool:
             async with asyncio.TaskGroup() as group:
 
                 def send(asked: RequestT) -> None:
-                    task = group.create_task(_put(session, asked))
+                    model = session.models[asked.provider, asked.model]
+                    task = group.create_task(_put(session, model, asked))
                     session.tasks.add(task)
-                    task.add_done_callback(session.tasks.discard)
-                    task.add_done_callback(lambda _task: session.news.set())
+                    model.in_progress += 1
+
+                    def done(_task: object) -> None:
+                        session.tasks.discard(task)
+                        model.in_progress -= 1
+                        session.news.set()
+
+                    task.add_done_callback(done)
 
                 return await _go_round(session, send)
     except client.ProviderRefused as no:
@@ -375,12 +385,12 @@ async def _go_round(session: WorkSession[RequestT, OutcomeT], send: Callable[[Re
 
 
 async def _take(session: WorkSession[RequestT, OutcomeT]) -> Sequence[RequestT]:
-    """Lease as many rows as `free` allows, but not one by one, because every lease is a transaction."""
-    free = session.free
-    if session.over or free <= len(session.tasks) // 4:
+    """Lease as many rows as `free` allows."""
+    free = {} if session.over else session.free
+    if not free:
         return []
     try:
-        taken = await session.query(lambda: session.asker.take(limit=free, lease=session.lease))
+        taken = await session.query(lambda: session.asker.take(free=free, lease=session.lease))
     except Refused as no:
         session.stop(no.sentence)
         return []
@@ -401,8 +411,8 @@ async def _hand_in(session: WorkSession[RequestT, OutcomeT]) -> None:
         await session.query(lambda: store_outcomes(session.asker.rows, arrived, session.asker.unstorable))
         del session.arrived[: len(arrived)]
     if unsent := list(session.unsent):
-        rows = [asked.row for asked in unsent]
-        await session.query(lambda: session.asker.rows.release(lease=session.lease, rows=rows))
+        attempts = [asked.attempt.pk for asked in unsent]
+        await session.query(lambda: session.asker.rows.release(lease=session.lease, attempts=attempts))
         del session.unsent[: len(unsent)]
 
 
@@ -453,10 +463,10 @@ async def _wait(session: WorkSession[RequestT, OutcomeT]) -> bool:
     return True
 
 
-async def _put(session: WorkSession[RequestT, OutcomeT], asked: RequestT) -> None:
+async def _put(session: WorkSession[RequestT, OutcomeT], model: ModelLimits, asked: RequestT) -> None:
     """Send one request and keep its outcome. No exception leaves this function, so that others are not lost."""
     try:
-        outcome = await _outcome_of(session, session.models[asked.provider, asked.model], asked)
+        outcome = await _outcome_of(session, model, asked)
     except Exception as fault:
         # An error in our code must not drop the replies to others, which were paid for.
         logger.exception("%s: row %s", session.asker.name, asked.row.pk)

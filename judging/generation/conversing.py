@@ -13,8 +13,8 @@ the project. Chatbots are told their system text and the turns, and nothing of t
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from typing import Any, ClassVar
 from uuid import UUID
@@ -28,6 +28,7 @@ from accounts.refusals import Refused
 from annotation import bulk
 from judging import judges
 from judging.asking import leases, prices, sessions
+from judging.asking.budgets import Cap
 from judging.asking.client import ProviderAnswer, ProviderRefused, ProviderUnavailable
 from judging.asking.leases import SETTLED, LeasedRequest, LeasedRows, RequestOutcome, TakenRequests, affordable
 from judging.asking.paid_requests import PaidRequest, paid_request
@@ -44,7 +45,7 @@ Step = Realisation.Step
 DUE_STEPS = (Step.UTTERANCE, Step.VERDICT, Step.ANSWER)
 ROW_COLUMNS = (
     *("state", "lease", "leased_until", "not_before", "tries", "step", "turn", "draft", "refused_tries", "ended"),
-    *("problems", "reason", "turns", "decision", "decision_reason"),
+    *("problems", "reason", "turns", "decision", "decision_reason", "losses"),
 )
 
 
@@ -93,6 +94,12 @@ class ConversationRows(LeasedRows[StepOutcome]):
     settled_state = Realisation.State.WRITTEN
     own_rows = ~Q(step="")
     may_ask = writing.MAY_ASK & Q(step__in=DUE_STEPS)
+    counted_bodies = (
+        Q(turn=F("realisation__turn"))
+        & (Q(step=F("realisation__step")) | Q(step=Step.OPENING, realisation__step=Step.UTTERANCE))
+        & (Q(realisation__plan__bills_from=None) | Q(at__gte=F("realisation__plan__bills_from")))
+    )
+    """Those about the step where it stands, since somebody started or resumed the plan, or asked again."""
 
     def most_tries(self, row: Realisation) -> int:
         asked = row.plan.utterance_judge if row.step == Step.VERDICT else author_of(row)
@@ -100,6 +107,10 @@ class ConversationRows(LeasedRows[StepOutcome]):
 
     def project_of(self, row: Realisation) -> int:
         return row.plan.project_id
+
+    def due(self, asker: int, now: datetime) -> QuerySet[Realisation]:
+        """As of any row; by family, so that a small budget pays for whole conversations."""
+        return super().due(asker, now).order_by("family_id", "pk")
 
     def end(self, held: QuerySet[Realisation], *, reason: str) -> None:
         openings = list(held.filter(is_opening=True).values_list("pk", flat=True))
@@ -163,7 +174,7 @@ def _row_values(pk: int, progress: StepProgress) -> tuple[Any, ...]:
         *(pk, str(progress.state), None, None, None, 0, str(progress.step), progress.turn, progress.draft),
         *(progress.refused_tries, str(progress.ended), progress.stored_problems, progress.reason),
         *(list(progress.turns), Realisation.Decision.SET_ASIDE.value if is_aside else ""),
-        progress.reason if is_aside else "",
+        *(progress.reason if is_aside else "", 0),
     )
 
 
@@ -203,7 +214,8 @@ class StepRequestWriter:
             if any(self._priced[pk]["price"] or ())
         }
         """The models of which a reply is known to cost something."""
-        self.has_seed = any(isinstance(one.parameters.get("seed"), int) for one in self.generators.values())
+        sampled = [*(one.parameters for one in self.generators.values()), *self.spec.simulation.sampling.values()]
+        self.has_seed = any(isinstance(parameters.get("seed"), int) for parameters in sampled)
 
     def write(self, row: Realisation, *, asked: int = 0) -> StepRequest:
         """The request for the next step of a row, which was asked for ``asked`` times before. Its family is loaded with
@@ -211,16 +223,16 @@ class StepRequestWriter:
         row.plan = self.plan
         row.generator = self.generators[row.generator_id]
         row.simulator = self.generators[row.simulator_id] if row.simulator_id else None
-        is_verdict = row.step == Step.VERDICT
-        generator = self._judge_row if is_verdict and self._judge_row else author_of(row)
+        is_verdict, generator = row.step == Step.VERDICT, self.asked_by(row)
         about: dict[str, Any] = {"provider": generator.provider, "model": generator.model}
         attempt = GenerationAttempt(realisation=row, step=_attempt_step(row), turn=row.turn, **about)
         if is_verdict:
             messages, schema, parameters = self._verdict(row, attempt)
         else:
             messages, schema = self._messages(row), None
-            sampling = self.spec.simulation.sampling.get(attempt.step, {})
-            parameters = {**sampling, **generator.parameters, **self._seed(generator, row, asked)}
+            parameters = plans.sampled_parameters(self.spec, attempt.step, generator.parameters)
+            if isinstance(parameters.get("seed"), int):
+                parameters["seed"] = self._seed(parameters["seed"], generator, row, asked)
         paid = paid_request(
             **about, messages=messages, schema=schema, parameters=parameters, **self._priced[generator.pk]
         )
@@ -228,6 +240,27 @@ class StepRequestWriter:
         return StepRequest(
             **{one.name: getattr(paid, one.name) for one in fields(PaidRequest)}, realisation=row, attempt=attempt
         )
+
+    def asked_by(self, row: Realisation) -> PlanGenerator:
+        """The model that the next request of a row is for."""
+        if row.step == Step.VERDICT and self._judge_row:
+            return self._judge_row
+        is_answer = row.step == Step.ANSWER or row.simulator_id is None
+        return self.generators[row.generator_id if is_answer else row.simulator_id or 0]
+
+    def model_of(self, row: Realisation) -> sessions.ModelKey:
+        """The provider and model that the next request of a row is for."""
+        asked = self.asked_by(row)
+        return asked.provider, asked.model
+
+    def rows_asking(self, models: Collection[sessions.ModelKey]) -> Q:
+        """The rows whose next request is for one of these models."""
+        asked = {pk for pk, one in self.generators.items() if (one.provider, one.model) in models}
+        of_user = Q(simulator__in=asked) | Q(simulator=None, generator__in=asked)
+        rows = Q(step=Step.ANSWER, generator__in=asked) | (Q(step=Step.UTTERANCE) & of_user)
+        if self._judge_row is None:
+            return rows | (Q(step=Step.VERDICT) & of_user)
+        return rows | Q(step=Step.VERDICT) if self._judge_row.pk in asked else rows
 
     def _messages(self, row: Realisation) -> Sequence[Message]:
         if row.step == Step.ANSWER:
@@ -257,14 +290,12 @@ class StepRequestWriter:
         attempt.reply_key = self.judge.reply_key(messages)
         return messages, self.judge.schema, self.judge.parameters
 
-    def _seed(self, generator: PlanGenerator, row: Realisation, asked: int) -> dict[str, int]:
-        """Where a model declares a seed, every request has its own."""
-        if not isinstance(seed := generator.parameters.get("seed"), int):
-            return {}
+    def _seed(self, seed: int, generator: PlanGenerator, row: Realisation, asked: int) -> int:
+        """Where a model or the spec declares a seed, every request has its own."""
         chatbot = row.generator.name
         key: list[Any] = [seed, self.plan.seed, row.family.number, row.language, generator.name, chatbot, row.repeat]
         digest = hashlib.sha256("\x1f".join(map(str, [*key, row.step, row.turn, asked])).encode()).digest()
-        return {"seed": int.from_bytes(digest[:6]) % writing.SEEDS}
+        return int.from_bytes(digest[:6]) % writing.SEEDS
 
 
 def _attempt_step(row: Realisation) -> str:
@@ -272,12 +303,19 @@ def _attempt_step(row: Realisation) -> str:
 
 
 def take_steps(
-    *, plan: GenerationPlan, limit: int, lease: UUID, writer: StepRequestWriter, now: datetime | None = None
+    *,
+    plan: GenerationPlan,
+    free: Mapping[sessions.ModelKey, int],
+    lease: UUID,
+    writer: StepRequestWriter,
+    now: datetime | None = None,
 ) -> TakenRequests[StepRequest]:
-    """Lease up to ``limit`` conversations that are due, and reserve what their requests may cost.
+    """Lease conversations that are due, up to so many ``free`` ones of each model, and reserve what their requests may
+    cost.
 
     Leases nothing if the plan is not running or `leases.MOST_HOLDERS` other workers work on it, and never more than the
-    caps allow: the budget for all requests, and those of each provider for its own.
+    caps allow: the budget for all requests, and those of each provider for its own. Rows whose model may not be asked
+    now are passed over, whatever their number.
     """
     now = now or timezone.now()
     with transaction.atomic():
@@ -286,21 +324,59 @@ def take_steps(
         if not running or CONVERSATIONS.holders(plan, besides=lease, now=now) >= leases.MOST_HOLDERS:
             return TakenRequests(lease=lease)
         locked.project = plan.project
-        rows = list(CONVERSATIONS.due(plan.pk, now).select_related("family")[:limit])
-        numbers = CONVERSATIONS.last_numbers([row.pk for row in rows]) if writer.has_seed else {}
-        requests = [writer.write(row, asked=numbers.get(row.pk, 0)) for row in rows]
-        asked = {(request.provider, request.model) for request in requests}
-        held = writing.plan_caps(locked, sorted({provider for provider, _model in asked}), now)
-        if held and any(request.worst_case is None for request in requests):
-            for generator in writer.generators.values():
-                plans.refuse_plan_cap(plan.project, generator, locked.budget)
-        windows = {
-            key: writing.most_requests_in_flight(locked, *key) - writing.requests_in_flight(locked, *key, now)
-            for key in asked & writer.paid_models
-        }
-        taken = affordable(requests, lease=lease, caps=held, windows=windows)
+        taken = _affordable_steps(locked, free, lease, writer, now)
+        if taken.spent and not taken.all_closed and _others_go_on(plan, writer, taken.closed):
+            taken = replace(taken, spent="")
         CONVERSATIONS.lease(taken.requests, lease, now)
     return taken
+
+
+def _affordable_steps(
+    plan: GenerationPlan,
+    free: Mapping[sessions.ModelKey, int],
+    lease: UUID,
+    writer: StepRequestWriter,
+    now: datetime,
+) -> TakenRequests[StepRequest]:
+    """The requests of rows that are due which the caps of the plan, which the caller has locked, allow: it reads on
+    behind the rows of models that are full or closed."""
+    places = {model: count for model, count in free.items() if count > 0}
+    due = CONVERSATIONS.due(plan.pk, now).select_related("family")
+    taken: TakenRequests[StepRequest] = TakenRequests(lease=lease)
+    requests: list[StepRequest] = []
+    held: list[Cap] | None = None
+    windows: dict[sessions.ModelKey, int] = {}
+    while places and not taken.all_closed:
+        limit = sum(places.values())
+        left = due.filter(writer.rows_asking(places)).exclude(pk__in=[request.row.pk for request in requests])
+        if not (rows := list(left[:limit])):
+            break
+        if held is None:  # of all providers, since caps are locked in their order
+            held = writing.plan_caps(plan, sorted({one.provider for one in writer.generators.values()}), now)
+        numbers = CONVERSATIONS.last_numbers([row.pk for row in rows]) if writer.has_seed else {}
+        for row in rows:
+            model = writer.model_of(row)
+            if places.get(model, 0) > 0:
+                places[model] -= 1
+                requests.append(writer.write(row, asked=numbers.get(row.pk, 0)))
+        for model in {(request.provider, request.model) for request in requests} & writer.paid_models - {*windows}:
+            most = writing.most_requests_in_flight(plan, *model)
+            windows[model] = most - writing.requests_in_flight(plan, *model, now)
+        if held and any(request.worst_case is None for request in requests):
+            for generator in writer.generators.values():
+                plans.refuse_plan_cap(plan.project, generator, plan.budget)
+        taken = affordable(requests, lease=lease, caps=held, windows=windows)
+        if len(rows) < limit:
+            break
+        places = {model: count for model, count in places.items() if count > 0 and model not in taken.closed}
+    return taken
+
+
+def _others_go_on(plan: GenerationPlan, writer: StepRequestWriter, closed: Collection[sessions.ModelKey]) -> bool:
+    """Whether a row that asks another model than these is leased, or waits for its next try."""
+    open_models = {(one.provider, one.model) for one in writer.generators.values()} - {*closed}
+    rows = Realisation.everything.filter(CONVERSATIONS.may_ask, writer.rows_asking(open_models), plan=plan)
+    return rows.filter(state__in=plans.OPEN_STATES).exists()
 
 
 # --- a work session ---------------------------------------------------------------------------------------------------
@@ -322,8 +398,8 @@ class PlanAsker(sessions.Asker[StepRequest, StepOutcome]):
     def is_running(self) -> bool:
         return GenerationPlan.objects.filter(pk=self.subject.pk, state=GenerationPlan.State.RUNNING).exists()
 
-    def take(self, *, limit: int, lease: UUID) -> TakenRequests[StepRequest]:
-        return take_steps(plan=self.subject, limit=limit, lease=lease, writer=self.writer)
+    def take(self, *, free: Mapping[sessions.ModelKey, int], lease: UUID) -> TakenRequests[StepRequest]:
+        return take_steps(plan=self.subject, free=free, lease=lease, writer=self.writer)
 
     def read(self, asked: StepRequest, answer: ProviderAnswer, lease: UUID) -> StepOutcome:
         attempt, bill = CONVERSATIONS.replied_attempt(asked, answer)

@@ -300,6 +300,8 @@ def plan_generator(
     if not any(name in parameters for name in TOKEN_LIMITS):
         parameters = {**parameters, "max_tokens": _usual_limit(spec, role)}
     refuse_unlimited(parameters, field_name)
+    for step in _sampled_steps(role) if spec.conversation else ():
+        refuse_unlimited(judges.checked_parameters(sampled_parameters(spec, step, parameters)), "spec")
     name = choice.name.strip() or model
     return PlanGenerator(
         role=role,
@@ -327,10 +329,21 @@ def _usual_limit(spec: Spec, role: str) -> int:
     """The most tokens of a reply where the parameters say nothing of it."""
     if spec.conversation is None:
         return LONGEST_REPLY
-    steps = ("answer",) if role == PlanGenerator.Role.GENERATOR else ("opening", "utterance")
+    steps = _sampled_steps(role)
     limits = [prices.token_limit(spec.conversation.sampling.get(step, {})) for step in steps]
     known = [limit for limit in limits if limit]
     return max(known) if len(known) == len(steps) else LONGEST_REPLY
+
+
+def _sampled_steps(role: str) -> Sequence[str]:
+    return ("answer",) if role == PlanGenerator.Role.GENERATOR else ("opening", "utterance")
+
+
+def sampled_parameters(spec: Spec, step: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """What the requests for a step of a conversation are sent with: what the spec gives for it, and over that the
+    parameters of the model."""
+    sampling = spec.simulation.sampling.get(step, {})
+    return {**{name: judges.as_whole(value) for name, value in sampling.items()}, **parameters}
 
 
 def refuse_unlimited(parameters: Mapping[str, Any], field_name: str = "generators") -> None:
@@ -475,11 +488,12 @@ def ask_again(*, plan: GenerationPlan, actor: User | None = None) -> int:
     with transaction.atomic():
         live = GenerationPlan.objects.select_for_update(no_key=True).filter(pk=plan.pk, state__in=LIVE_PLANS)
         ended = Realisation.objects.filter(plan=plan, state=Realisation.State.GIVEN_UP)
-        openings = Realisation.everything.filter(conversations__in=ended, state=Realisation.State.GIVEN_UP)
-        again = list(openings.values_list("pk", flat=True).distinct()) if live.exists() else []
         count = ended.update(**fresh) if live.exists() else 0
-        Realisation.everything.filter(pk__in=again).update(**fresh)
-        if not count:
+        # Only now: a worker may have given up an opening, with its conversations, until just before.
+        waiting = Realisation.objects.filter(plan=plan, state=Realisation.State.WAITING, step=Realisation.Step.OPENING)
+        openings = Realisation.everything.filter(pk__in=waiting.values("opening"), state=Realisation.State.GIVEN_UP)
+        reopened = openings.update(**fresh) if live.exists() else 0
+        if not (count or reopened):
             raise Refused(_("No text of this plan can be asked for again."), code="nothing_failed")
         GenerationPlan.objects.filter(pk=plan.pk).update(bills_from=timezone.now())
         audit.record(actor=actor, project=plan.project, verb="ask for texts again", subject=plan)

@@ -25,6 +25,7 @@ from accounts.inputs import is_storable
 from accounts.languages import canonical_language
 from accounts.refusals import Refused
 from annotation.readers import NAMED_FIELDS, FormatError, plain_document
+from judging.asking.refused_parts import RESERVED as RESERVED_PARAMETERS
 
 Kind = Literal["dialogue", "text", "pair", "conversation", "translation"]
 Texts = Mapping[str, str]
@@ -508,6 +509,9 @@ class _Reading:
                 for number in parameters.values()
             ):
                 self.refuse(f"{place}.{step}", _("Write parameters with numbers, such as temperature: 0.9."))
+                continue
+            if reserved := sorted(RESERVED_PARAMETERS & parameters.keys()):
+                self.refuse(f"{place}.{step}", _("Not a parameter of a judge: %s") % ", ".join(reserved))
                 continue
             sampling[str(step)] = {str(name)[:50]: number for name, number in parameters.items()}
         return sampling

@@ -27,12 +27,17 @@ from judging.generation.specs import Spec, parse_spec
 from judging.generation.storing import CHUNK, LONGEST_KEY, LONGEST_NAME, family_scenario
 from judging.generation.utterance_judge import utterance_turns
 from judging.models import GenerationAttempt, GenerationPlan, Realisation
+from judging.models.generation import READ_VERDICT
 
 
 def judged_tries(plan: GenerationPlan) -> list[int]:
-    """The keys of the verdicts on user turns, in order: of a try that was asked about twice, the last one."""
+    """The keys of the verdicts on user turns that could be read, in order: of a try that was asked about twice, the
+    last one."""
     verdicts = GenerationAttempt.objects.filter(
-        realisation__plan=plan, step=Realisation.Step.VERDICT, outcome=GenerationAttempt.Outcome.REPLIED
+        READ_VERDICT,
+        realisation__plan=plan,
+        step=Realisation.Step.VERDICT,
+        outcome=GenerationAttempt.Outcome.REPLIED,
     )
     keys = verdicts.order_by("realisation", "number").values_list("realisation", "turn", "text", "pk")
     return sorted({(row, turn, text): pk for row, turn, text, pk in keys if text.strip()}.values())

@@ -309,8 +309,8 @@ class GeneratorAsker(sessions.Asker[TextRequest, TextOutcome]):
         plan = GenerationPlan.objects.filter(pk=self.subject.plan_id, state=GenerationPlan.State.RUNNING)
         return plan.exists()
 
-    def take(self, *, limit: int, lease: UUID) -> TakenRequests[TextRequest]:
-        return take_texts(generator=self.subject, limit=limit, lease=lease, writer=self.writer)
+    def take(self, *, free: Mapping[sessions.ModelKey, int], lease: UUID) -> TakenRequests[TextRequest]:
+        return take_texts(generator=self.subject, limit=sum(free.values()), lease=lease, writer=self.writer)
 
     def read(self, asked: TextRequest, answer: ProviderAnswer, lease: UUID) -> TextOutcome:
         attempt, bill = TEXTS.replied_attempt(asked, answer)

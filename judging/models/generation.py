@@ -254,10 +254,16 @@ class Realisation(LeasedRow):
         ]
         indexes: ClassVar = [
             models.Index(fields=["generator", "id"], condition=Q(state="waiting"), name="realisation_queue"),
-            models.Index(fields=["plan", "id"], condition=Q(state="waiting") & ~Q(step=""), name="conversation_queue"),
+            models.Index(
+                fields=["plan", "family", "id"], condition=Q(state="waiting") & ~Q(step=""), name="conversation_queue"
+            ),
             models.Index(fields=["leased_until"], condition=Q(state="leased"), name="realisation_leases"),
             models.Index(fields=["plan", "state"], name="realisation_by_state"),
         ]
+
+
+READ_VERDICT = Q(problems=[]) | Q(problems__0__code="refused_by_judge")
+"""The verdicts on user turns that could be read: the turn was accepted, or refused by the judge."""
 
 
 class GenerationAttempt(PaidAttempt):

@@ -166,9 +166,14 @@ def taken(plan: GenerationPlan, limit: int = 100) -> tuple[PlanAsker, UUID, list
     """Rows that are leased, and whose requests are marked as sent."""
     loaded = GenerationPlan.objects.select_related("project", "utterance_judge", "utterance_rubric").get(pk=plan.pk)
     asker, lease = PlanAsker(loaded), uuid4()
-    requests = list(asker.take(limit=limit, lease=lease).requests)
+    requests = list(asker.take(free=places(asker, limit), lease=lease).requests)
     CONVERSATIONS.mark_sent(lease=lease, attempts=[request.attempt.pk for request in requests])
     return asker, lease, requests
+
+
+def places(asker: PlanAsker, limit: int) -> dict[tuple[str, str], int]:
+    """So many free places for each model."""
+    return {(one.endpoint.name, one.model): limit for one in asker.models}
 
 
 def replied(asked: StepRequest, lease: UUID, progress: StepProgress) -> StepOutcome:

@@ -48,7 +48,7 @@ def taken(plan: GenerationPlan, limit: int = 1, position: int = 0) -> tuple[Gene
     """Texts that a generator has leased and not sent yet."""
     generators = PlanGenerator.objects.select_related("plan__project")
     asker, lease = GeneratorAsker(generators.get(plan=plan, position=position)), uuid4()
-    return asker, lease, list(asker.take(limit=limit, lease=lease).requests)
+    return asker, lease, list(asker.take(free={("simulated", asker.subject.model): limit}, lease=lease).requests)
 
 
 def sent(plan: GenerationPlan) -> tuple[GeneratorAsker, UUID, TextRequest]:

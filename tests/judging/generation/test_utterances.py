@@ -69,6 +69,21 @@ def test_a_run_of_the_same_judge_about_the_stored_turns_pays_nothing(cast: Cast,
     assert len(scores) == 32 * 4 and all(score == (0 if item in refused else 1) for item, score in scores)
 
 
+def test_a_verdict_that_could_not_be_read_is_no_verdict(cast: Cast, provider: RunningProvider) -> None:
+    plan, judge = _judged(cast)
+    dataset = store_utterances(plan=plan, name="Turns", actor=cast.boris)
+    tries = judged_tries(plan)
+    unread = GenerationAttempt.objects.filter(pk__in=tries, realisation__is_opening=False)
+    count = unread.update(problems=[{"code": "no_verdict", "values": {}}])
+    assert len(judged_tries(plan)) == len(tries) - count == 16
+    stored = store_utterances(plan=plan, name="Those that were read", actor=cast.boris)
+    assert stored.items.count() == 16
+    run = runs.start_judge_run(judge=judge.judge, dataset=dataset, rubric_version=utterance_rubric(project=cast.kassa))
+    assert worked(run).settled == 32
+    asked = Attempt.objects.filter(call__run=run, outcome="replied").count()
+    assert asked == provider.control()["requests"] > 0, "the judge is asked, the cut off reply is not used"
+
+
 def test_another_judge_is_asked(cast: Cast, provider: RunningProvider) -> None:
     plan, _judge = _judged(cast)
     dataset = store_utterances(plan=plan, name="Turns", most=5, seed=3)
