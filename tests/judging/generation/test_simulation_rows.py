@@ -135,6 +135,7 @@ def refused(asked: StepRequest, lease: UUID) -> StepOutcome:
     return StepOutcome(step_request=asked, lease=lease, attempt=attempt, refusal="No.")
 
 
+@pytest.mark.skipif(connection.vendor == "sqlite", reason="two transactions at once need PostgreSQL")
 def test_an_opening_given_up_while_texts_are_asked_for_again_is_asked_for_too(
     cast: Cast, provider: RunningProvider
 ) -> None:
