@@ -9,12 +9,11 @@ from decimal import Decimal
 
 from django.db.models import Count
 
+from judging.generation.steps import REFUSED_BY_JUDGE
 from judging.models import GenerationAttempt, GenerationPlan, Realisation
 
 BY_READER = "set_aside_by_reader"
 """In place of a fault's code: a person set the conversation aside."""
-REFUSED_BY_VERDICT = "refused_by_judge"
-"""The code of a problem with the feedback of the utterance judge."""
 Step = Realisation.Step
 
 
@@ -32,14 +31,14 @@ class UserTurnTry:
     @property
     def refusal(self) -> GenerationAttempt | None:
         """The verdict that refused the turn."""
-        refused = (each for each in self.verdicts if any(one["code"] == REFUSED_BY_VERDICT for one in each.problems))
+        refused = (each for each in self.verdicts if any(one["code"] == REFUSED_BY_JUDGE for one in each.problems))
         return next(refused, None)
 
     @property
     def feedback(self) -> str:
         """What the judge says against the turn, as it is told to the user model."""
         problems = self.refusal.problems if self.refusal else ()
-        return " ".join(str(one["values"].get("feedback", "")) for one in problems if one["code"] == REFUSED_BY_VERDICT)
+        return " ".join(str(one["values"].get("feedback", "")) for one in problems if one["code"] == REFUSED_BY_JUDGE)
 
     @property
     def is_refused(self) -> bool:

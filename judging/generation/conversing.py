@@ -274,7 +274,7 @@ class StepRequestWriter:
             turns=row.turns,
             utterance=row.draft,
             problems=[problem for problem in refused if problem.code != REFUSED_BY_JUDGE],
-            feedback=" ".join(feedback),
+            feedback=" ".join(reversed(feedback)),  # the last first: of a long text its beginning is told
         )
 
     def _verdict(

@@ -15,7 +15,6 @@ from typing import Final
 
 from rapidfuzz import fuzz
 
-from accounts.inputs import is_storable
 from judging.generation.guard_words import (
     CHATBOT_NAMES,
     USER_NAMES,
@@ -37,11 +36,11 @@ from judging.generation.languages import (
 from judging.generation.messages import WritingProblem
 from judging.generation.specs import Spec
 from judging.generation.turn_rules import (
-    HIDDEN_CHARACTERS,
     REASONING_MARKS,
     STAND_IN,
     copied_sentence,
     folded_text,
+    has_hidden_characters,
     shown_width,
 )
 from judging.generation.user_agent import ends_conversation, has_stop, scene_text, without_stop
@@ -56,9 +55,9 @@ ROLE_CONFUSION: Final = frozenset({"inverted_role", "two_speakers", "fourth_wall
 LOOKED_AT: Final = 5_000
 """Characters of a turn that are looked at; only its length is taken from more."""
 LONGEST_LOOKED_AT: Final = 120_000  # characters of a reply; a longer one is too long by any rule
-_COPY: Final = 28  # characters of a sentence of the scene, or of what was told, that make a copy
+_COPY: Final = 28  # shown width of a sentence of the scene, or of what was told, that make a copy
 _REPEAT: Final = 25  # shown width of a turn from which on the same again is a repeat
-_ALIKE: Final = 95.0  # per cent, of two turns of at least `_LONG` characters
+_ALIKE: Final = 95.0  # per cent, of two turns of at least the shown width `_LONG`
 _LONG: Final = 40
 _SENTENCE: Final = re.compile(r"(?<=[.!?。！？؟।])\s*|\n+")
 _SURE_SENTENCE: Final = 20  # letters of a sentence from which on its script is looked at
@@ -174,7 +173,7 @@ _OF_THE_REQUEST: Final = re.compile(
 
 
 def _unusable(text: str, longest: int, number: int) -> Iterator[WritingProblem]:
-    if HIDDEN_CHARACTERS.search(text) or not is_storable(text):
+    if has_hidden_characters(text):
         yield WritingProblem("hidden_characters")
     if len(text) > longest:
         yield WritingProblem("long_turn", {"turn": number, "longest": longest})
@@ -243,7 +242,7 @@ def _repeats(spec: Spec, turns: Sequence[Mapping[str, str]], text: str) -> list[
         if turn["speaker"] != spec.user_role and number < len(turns):
             continue
         earlier = folded_text(turn["text"])
-        if folded == earlier or (len(folded) >= _LONG and fuzz.ratio(folded, earlier, score_cutoff=_ALIKE)):
+        if folded == earlier or (shown_width(folded) >= _LONG and fuzz.ratio(folded, earlier, score_cutoff=_ALIKE)):
             return [WritingProblem("repeated_turn", {"turn": len(turns) + 1, "before": number})]
     return []
 

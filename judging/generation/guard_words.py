@@ -1,7 +1,8 @@
 """What gives a wrong turn of a simulated conversation away, language by language. Pure.
 
 Patterns are of the text as `as_patterned` writes it: composed, in small letters, with straight apostrophes, and Arabic
-without vowel signs and with one form of alif. English is looked for in every language: models fall back to it. A
+without vowel signs and with one form of alif. Offers of help keep their capitals: they tell the formal you of German
+and Italian from "them" and "her". English is looked for in every language: models fall back to it. A
 pattern must be sure: what real people write to a service or a chatbot is no sign.
 """
 
@@ -14,104 +15,169 @@ from typing import Final
 
 _ARABIC: Final = str.maketrans("أإآٱ’‘ʼ", "اااا'''", "\u064b\u064c\u064d\u064e\u064f\u0650\u0651\u0652\u0670\u0640")
 
+_CLAUSE: Final = r"(?:^|[.!?…;:,¡¿\n]\s*)"
+
+
+def _greeted(greetings: str, offer: str) -> str:
+    """An offer that names nobody is to the addressee where only a greeting comes before it: else it may be of help for
+    the person spoken of."""
+    return rf"|^\W{{0,4}}(?:{greetings})(?:,? \w+){{0,2}}\W{{1,5}}(?:{offer})\W*(?:[.?!？。؟।]|$)"
+
+
 _SPEAKS_AS_CHATBOT: Final = {
     "en": (
-        r"\bhow (?:can|may|could) i (?:help|assist|support) you"
-        r"|\bi(?:'m| am) (?:always )?here to (?:help|assist|support|listen)\b"
+        r"\bhow (?:can|may|could) i (?:help|assist|support) you\b"
+        r"|\bi(?:'m| am) (?:always )?here to (?:help|assist|support|listen to) you\b"
         r"|\b(?:is|was) there (?:anything|something) else (?:that )?"
-        r"(?:i can (?:help|assist|do for you)|you(?:'d| would) like (?:me|help))"
-        r"|\bfeel free to (?:ask|reach out|let me know)\b"
-        r"|\bi(?:'d| would|'ll) be (?:happy|glad|delighted) to (?:help|assist) you"
+        r"(?:i can (?:(?:help|assist) you\b|do for you\b|(?:help|assist) with today)"
+        r"|you(?:'d| would) like (?:me|help))"
+        rf"|(?:{_CLAUSE}(?:and |so |but )?|\bplease )feel free to (?:ask|reach out|let me know)\b"
+        r"|\bi(?:'d| would|'ll) be (?:happy|glad|delighted) to (?:help|assist) you\b"
         r"|\bi can (?:certainly |definitely |gladly )?(?:help|assist) you\b"
-        r"|\bhow (?:can|may) i be of (?:help|assistance|service)"
+        r"|\bhow (?:can|may) i be of (?:help|assistance|service) (?:to you|today)\b"
         r"|\bas your (?:virtual |personal |digital |ai )?assistant\b"
+        + _greeted(
+            "hello|hi|hey|welcome|good (?:morning|afternoon|evening)",
+            r"how (?:can|may) i (?:help|assist|be of (?:help|assistance|service))|i(?:'m| am) here to (?:help|listen)",
+        )
     ),
     "et": (
         r"\bkuidas (?:ma )?(?:saan|võin|saaksin|võiksin) (?:ma )?(?:täna )?"
         r"(?:teid|sind|sulle|teile)(?: täna)? (?:aidata|abiks|kasulik)"
         r"|\b(?:olen|olengi) siin,? et (?:teid|sind) aidata"
-        r"|\bkas (?:ma )?(?:saan|võin|saaksin) (?:teid|sind|teile|sulle) (?:veel )?[^.?!]{0,25}(?:aidata|abiks olla)"
-        r"|\b(?:aitan (?:teid|sind) (?:hea meelega|rõõmuga|meeleldi)|aitan hea meelega|hea meelega aitan)\b"
-        r"|\b(?:küsi|küsige) julgelt\b"
+        r"|\bkas (?:ma )?(?:saan|võin|saaksin) (?:teid|sind|teile|sulle) (?:veel )?[^.?!,]{0,25}(?:aidata|abiks olla)"
+        r"|\baitan (?:teid|sind) (?:hea meelega|rõõmuga|meeleldi)\b"
+        r"|\baitan (?:hea meelega|rõõmuga|meeleldi) (?:teid|sind)\b"
+        r"|\b(?:hea meelega|rõõmuga|meeleldi) aitan (?:teid|sind)\b"
+        r"|(?<!\bei )(?<!\bära )\bküsi julgelt\b|\bküsige julgelt\b"
+        + _greeted("tere|tervist|hei", r"kuidas (?:ma )?(?:saan|võin|saaksin) (?:ma )?(?:täna )?(?:aidata|abiks olla)")
     ),
     "de": (
-        r"\bwie kann ich (?:ihnen|dir|euch)[^.?!]{0,20} ?(?:helfen|behilflich sein|weiterhelfen)"
-        r"|\bich bin (?:hier|da),? um (?:ihnen|dir|euch) zu helfen"
-        r"|\bkann ich (?:ihnen|dir|euch) (?:sonst )?noch[^.?!]{0,25} (?:helfen|behilflich sein|weiterhelfen)"
-        r"|\bich helfe (?:ihnen|dir|euch) gern"
-        r"|\bich stehe (?:ihnen|dir|euch) (?:gerne |jederzeit )?zur verfügung"
+        r"\bwie kann ich (?:(?-i:Ihnen)|dir|euch)\b[^.?!,]{0,20} ?\b(?:helfen|behilflich sein|weiterhelfen)"
+        r"|\bich bin (?:hier|da),? um (?:(?-i:Ihnen)|dir|euch) zu helfen"
+        r"|\bkann ich (?:(?-i:Ihnen)|dir|euch) (?:sonst )?noch[^.?!,]{0,25} (?:helfen|behilflich sein|weiterhelfen)"
+        r"|\bich helfe (?:(?-i:Ihnen)|dir|euch) gern"
+        r"|\bich stehe (?:(?-i:Ihnen)|dir|euch) (?:gerne |jederzeit )?zur verfügung"
     ),
     "es": (
-        r"\b(?:en qué|cómo) (?:puedo|podría|le puedo|te puedo) (?:ayudar|asistir|servir)(?:te|le|os|les)?\b"
-        r"|\bestoy aquí para (?:ayudar|asistir|apoyar|escuchar)(?:te|le|os)"
-        r"|\b(?:hay|necesitas?|desea|deseas) (?:algo|alguna cosa) más en (?:lo )?que "
-        r"(?:te|le|os|pueda|puedo)[^.?!]{0,12}ayudar"
-        r"|\b(?:encantad[oa]|un placer) (?:de )?ayudar(?:te|le|os)\b|\bcon gusto (?:te|le|os) ayudo"
-        r"|\bno dud(?:es|e) en (?:preguntar|consultar)"
+        r"\b(?:en qué|cómo) (?:puedo|podría) (?:ayudar|asistir|servir)(?:te|os)\b"
+        r"|\b(?:en qué|cómo) (?:te|os) (?:puedo|podría) (?:ayudar|asistir|servir)\b"
+        r"|\b(?:en qué|cómo) (?:le |les )?(?:puedo|podría) (?:ayudar|servir)(?:le|les)? a usted(?:es)?\b"
+        r"|\bestoy aquí para (?:ayudar|asistir|apoyar|escuchar)(?:te|os)\b"
+        r"|\bhay (?:algo|alguna cosa) más en (?:lo )?que "
+        r"(?:(?:te|os) (?:pueda|puedo) ayudar|(?:pueda|puedo) ayudar(?:te|os))\b"
+        r"|\b(?:necesitas|deseas) (?:algo|alguna cosa) más en (?:lo )?que (?:te )?(?:pueda|puedo) ayudar(?:te)?\b"
+        r"|\b(?:encantad[oa]|un placer) (?:de )?ayudar(?:te|os)\b|\bcon gusto (?:te|os) ayudo"
+        rf"|{_CLAUSE}(?:y |por favor,? )?no dud(?:es|e) en (?:preguntar|consultar)"
+        + _greeted(
+            "hola|buen(?:os|as)(?: días| tardes| noches)?|bienvenid[oa]",
+            r"(?:en qué|cómo) (?:le |les )?(?:puedo|podría) (?:ayudar|asistir|servir)(?:le|les|lo|la)?(?: hoy)?",
+        )
     ),
     "fr": (
-        r"\b(?:comment|en quoi) (?:puis-je|je peux|pourrais-je) (?:vous |te |t')?(?:aider|assister|être utile)"
+        r"\b(?:comment|en quoi) (?:puis-je|(?:est-ce que )?je peux|pourrais-je) "
+        r"(?:vous |te |t')(?:aider|assister|être utile)"
         r"|\bje suis là pour (?:vous |te |t')(?:aider|assister|écouter|accompagner)"
         r"|\bpuis-je (?:vous |t')aider (?:avec|pour|à) (?:autre chose|quelque chose)"
-        r"|\bn'hésite[sz]? pas à (?:me |nous )?(?:demander|poser|solliciter)"
+        r"|(?<!vous )\bn'hésitez pas à (?:me |nous )?(?:demander|poser|solliciter)"
+        rf"|{_CLAUSE}(?:et |alors )?(?<!lui, )(?<!elle, )n'hésites? pas à (?:me |nous )(?:demander|poser|solliciter)"
         r"|\bje (?:serais|serai) (?:ravie?|heureux|heureuse) de (?:vous |t')aider"
+        + _greeted("bonjour|bonsoir|salut|bienvenue", r"(?:comment|en quoi) puis-je (?:aider|être utile)")
     ),
     "pt": (
-        r"\b(?:como|em que) (?:eu )?(?:posso|poderia) (?:te |lhe |o |a )?(?:ajudar|auxiliar)"
-        r"(?:-te|-lo|-la|-lhe| você)?(?=[^\w]*(?:hoje|$|\?))"
-        r"|\bestou aqui para (?:te |lhe |o |a )?(?:ajudar|auxiliar|ouvir)"
-        r"|\bposso (?:te |lhe )?ajudar(?:-te|-lo| você)? (?:em|com) (?:mais )?(?:algo|alguma coisa)"
-        r"|\bnão hesite em (?:perguntar|pedir)|\bfico feliz em (?:te |lhe )?ajudar"
+        r"\b(?:como|em que) (?:eu )?(?:posso|poderia) te (?:ajudar|auxiliar)\b"
+        r"|\b(?:como|em que) (?:eu )?(?:posso|poderia) (?:ajudar|auxiliar)(?:-te|-vos| vocês?)\b"
+        r"|\bestou aqui para (?:te (?:ajudar|auxiliar|ouvir)|(?:ajudar|auxiliar|ouvir)(?:-te|-vos| vocês?))\b"
+        r"|\bposso (?:te ajudar|ajudar(?:-te| vocês?)) (?:em|com) (?:mais )?(?:algo|alguma coisa)"
+        rf"|{_CLAUSE}(?:e |por favor,? )?não hesite em (?:perguntar|pedir)"
+        r"|\bfico feliz em (?:te ajudar|ajudar(?:-te| vocês?))\b"
+        + _greeted(
+            "olá|oi|bom dia|boa tarde|boa noite|bem-vind[oa]",
+            r"(?:como|em que) (?:eu )?(?:posso|poderia) (?:lhe |o |a )?(?:ajudar|auxiliar|ajudá-l[oa])(?:-lhe)?"
+            r"(?: hoje)?",
+        )
     ),
     "it": (
-        r"\bcome (?:posso|potrei) (?:aiutar(?:ti|la|vi)|esser(?:ti|le|vi) (?:utile|d'aiuto))"
-        r"|\bsono qui per (?:aiutar(?:ti|la|vi|e)|ascoltar(?:ti|la))"
-        r"|\bposso aiutar(?:ti|la|vi) (?:con|in) (?:altro|qualcos'altro|qualcosa)"
-        r"|\bnon esit(?:are|i) a (?:chieder|domandar)"
+        r"\bcome (?:posso|potrei) (?:aiutar(?:[tv]i|(?-i:La))|esser(?:[tv]i|(?-i:Le)) (?:utile|d'aiuto))\b"
+        r"|\bsono qui per (?:aiutar|ascoltar)(?:[tv]i|(?-i:La))\b"
+        r"|\bposso aiutar(?:[tv]i|(?-i:La)) (?:con|in) (?:altro|qualcos'altro|qualcosa)"
+        rf"|{_CLAUSE}(?:e )?(?<!lei, )(?<!lui, )non esit(?:are|i) a (?:chieder|domandar)"
+        + _greeted(
+            "ciao|salve|buon ?giorno|buona ?sera|benvenut[oa]",
+            r"come (?:posso|potrei) (?:aiutar(?:la|e)|esser(?:le|e) (?:utile|d'aiuto))(?: oggi)?",
+        )
     ),
     "ru": (
-        r"\b(?:чем|как) (?:я )?(?:могу|могла бы|мог бы|смогу) (?:я )?(?:вам |тебе )(?:сегодня )?(?:помочь|быть полез)"
-        r"|\bя (?:здесь|тут|всегда здесь),? чтобы (?:вам |тебе )?(?:помо|поддерж|выслуш)"
-        r"|\b(?:могу ли|могу) я (?:вам |тебе )?(?:ещё|еще|чем-(?:то|нибудь)|с чем-то)[^.?!]{0,25}(?:помочь|быть полез)"
-        r"|\b(?:с радостью|буду рада?) (?:вам |тебе )помо"
-        r"|\b(?:обращайтесь|обращайся|не стесняй(?:тесь|ся) (?:спрашивать|задавать))"
+        r"\b(?:чем|как) (?:я )?(?:могу|могла бы|мог бы|смогу) (?:я )?(?:(?:вам|тебе) (?:сегодня )?(?:помочь|быть полез)"
+        r"|помочь (?:вам|тебе)\b|быть (?:вам|тебе) полез)"
+        r"|\bя (?:здесь|тут|всегда здесь),? чтобы (?:(?:вам|тебе) помо|(?:вас|тебя) (?:поддерж|выслуш)"
+        r"|(?:помо|поддерж|выслуш)\w* (?:вам|тебе|вас|тебя)\b)"
+        r"|\b(?:могу ли|могу) я [^.?!,]{0,30}"
+        r"(?:помочь (?:вам|тебе)\b|\b(?:вам|тебе) [^.?!,]{0,25}(?:помочь|быть полез))"
+        r"|\b(?:с радостью|буду рада?) (?:(?:вам|тебе) помо|помо\w+ (?:вам|тебе)\b)"
+        r"|(?<!не )\b(?:обращайтесь|обращайся)\b(?! с)|\bне стесняй(?:тесь|ся) (?:спрашивать|задавать)"
+        + _greeted("здравствуй(?:те)?|привет|добрый (?:день|вечер)|доброе утро", r"чем (?:я )?могу (?:я )?помочь")
     ),
     "fi": (
-        r"\b(?:kuinka|miten) (?:voin|voisin) (?:tänään )?(?:auttaa sinua|auttaa teitä|olla avuksi|palvella)"
-        r"|\bolen täällä (?:auttamassa|auttaakseni|sinua varten)"
-        r"|\bvoinko (?:auttaa|olla avuksi) (?:sinua |teitä |vielä )*(?:jossa|jossain|muussa|muuten|jotenkin|jollain)"
-        r"|\bautan (?:sinua |teitä )?(?:mielelläni|ilomielin)\b"
+        r"\b(?:kuinka|miten) (?:voin|voisin) (?:tänään )?(?:(?:auttaa|palvella) (?:sinua|teitä|sua)"
+        r"|olla (?:sinulle|teille|sulle) (?:avuksi|hyödyksi)|olla (?:avuksi|hyödyksi) (?:sinulle|teille|sulle))\b"
+        r"|\bolen täällä (?:(?:auttamassa|auttaakseni) (?:sinua|teitä)|(?:sinua|teitä) varten)\b"
+        r"|\bvoinko (?:vielä )?"
+        r"(?:auttaa (?:vielä )?(?:sinua|teitä)|olla (?:vielä )?(?:sinulle|teille) (?:vielä )?avuksi)\b"
+        r"|\bautan (?:(?:sinua|teitä) (?:mielelläni|ilomielin)|(?:mielelläni|ilomielin) (?:sinua|teitä))\b"
+        + _greeted(
+            "hei|moi|terve|tervetuloa|hyvää (?:päivää|huomenta|iltaa)", r"(?:kuinka|miten) voin (?:auttaa|olla avuksi)"
+        )
     ),
     "hu": (
-        r"\b(?:miben|hogyan) (?:segíthetek|tudok (?:önnek |neked )?segíteni|lehetek (?:a )?segítség)"
-        r"|\bazért vagyok itt,? hogy segíts"
-        r"|\bsegíthetek (?:még|esetleg|önnek|neked)[^.?!]{0,20}(?:valamiben|másban)"
-        r"|\b(?:szívesen|örömmel) segítek (?:önnek|neked)\b"
+        r"\b(?:miben|hogyan) (?:segíthetek (?:ma )?(?:önnek|önöknek|neked|nektek)"
+        r"|(?:önnek|önöknek|neked|nektek) segíthetek"
+        r"|tudok (?:önnek|önöknek|neked|nektek) segíteni|tudok segíteni (?:önnek|önöknek|neked|nektek)"
+        r"|lehetek (?:a )?segítségedre|lehetek (?:önnek|neked) (?:a )?segítség\w+)\b"
+        r"|\bazért vagyok itt,? hogy "
+        r"(?:segítsek (?:önnek|önöknek|neked|nektek)|(?:önnek|önöknek|neked|nektek) segítsek)\b"
+        r"|\bsegíthetek (?:még |esetleg )*(?:önnek|neked)(?: még| esetleg)*[^.?!,]{0,20} (?:valamiben|másban)"
+        r"|\b(?:szívesen|örömmel) segítek (?:önnek|önöknek|neked|nektek)\b"
+        + _greeted(
+            "szia|sziasztok|helló|üdvözlöm|üdv|jó (?:napot|reggelt|estét)(?: kívánok)?",
+            r"(?:miben|hogyan) (?:segíthetek|tudok segíteni|lehetek segítségére)(?: ma)?",
+        )
     ),
     "ar": (
-        r"كيف (?:يمكنني|بامكاني|استطيع|اقدر) (?:ان )?(?:اساعد|مساعدت|خدمت|اخدم)"
-        r"|انا هنا (?:ل|ل?كي )?(?:مساعدت|اساعد|دعم|استماع)"
-        r"|هل (?:هناك|يوجد|تحتاجي?ن?)[^.؟!]{0,30}(?:اخر|اخرى)[^.؟!]{0,25}(?:اساعد|مساعدت)"
-        r"|يسعدني (?:ان )?(?:مساعدت|اساعد)|لا تتردد[يو]? في (?:السؤال|طرح|سؤالي)"
+        r"كيف (?:يمكنني|بامكاني|استطيع|اقدر) (?:ان )?(?:اساعد|مساعدت|خدمت|اخدم)(?:ك|كم|كن|كما)(?!\w)"
+        r"|انا هنا (?:(?:لمساعدت|لاساعد|كي اساعد|لكي اساعد|لدعم|لخدمت)(?:ك|كم|كن)(?!\w)|للاستماع الي(?:ك|كم)(?!\w))"
+        r"|هل (?:هناك|يوجد|تحتاجي?ن?)[^.؟!]{0,30}(?:اخر|اخرى)[^.؟!]{0,25}(?:اساعد|مساعدت)(?:ك|كم|كن)(?!\w)"
+        r"|يسعدني (?:ان )?(?:مساعدت|اساعد)(?:ك|كم|كن)(?!\w)"
+        r"|(?:^|[.!؟?،,؛:\n]\s*)[وف]?لا تتردد[يو]?ا? في (?:السؤال|طرح|سؤالي)"
     ),
     "hi": (
-        r"(?:आपकी|तुम्हारी|आप की) (?:कैसे|क्या|किस तरह|किस प्रकार|और क्या) (?:मदद|सहायता)"
+        r"(?:आपकी|तुम्हारी|आप की) (?:कैसे|क्या|किस तरह|किस प्रकार|और क्या) (?:मदद|सहायता) कर"
         r"|(?:कैसे|क्या) (?:आपकी|तुम्हारी) (?:और )?(?:कोई |कुछ )?(?:मदद|सहायता) कर"
-        r"|मैं (?:यहाँ|यहां) (?:आपकी|तुम्हारी) (?:मदद|सहायता)"
-        r"|क्या मैं (?:आपकी|तुम्हारी)[^।?!]{0,20}(?:मदद|सहायता)"
+        r"|मैं (?:यहाँ|यहां) (?:आपकी|तुम्हारी) (?:मदद|सहायता) (?:करने )?के लिए (?:ही )?(?:हूँ|हूं|मौजूद|उपस्थित)"
+        r"|क्या मैं (?:आपकी|तुम्हारी)[^।?!]{0,20}(?:मदद|सहायता) कर"
     ),
     "ja": (
-        r"お手伝い(?:でき|いたし|させて|しましょう|します)|お力になれ(?:ること|ます|れば)|どのような?ご用件"
-        r"|(?:ご質問|ご不明な点)が(?:あれば|ございましたら|ありましたら)|お気軽に(?:お尋ね|ご質問|お聞き|ご相談)"
-        r"|お役に立て(?:て|れば)(?:嬉|うれ|幸)"
+        r"(?:あなた|お客様|皆様|皆さま)(?:の|に|を)[^。！？!?\n]{0,10}(?:お手伝い(?:でき|いたし|させて|しましょう|します)"
+        r"|お力にな|お役に立)"
+        r"|^(?:[^。！？!?\n、]{0,8}(?:こんにちは|こんばんは|おはようございます|はじめまして|ありがとうございます|承知しました"
+        r"|かしこまりました)[。！？!?、\s]*){0,3}"
+        r"(?:(?:本日|今日)は、?|(?:他|ほか)に(?:も)?、?|何か|なにか|何を|なにを|どのように|どのような|どんな|私[がにで]){0,3}"
+        r"(?:お手伝い(?:できることは(?:ありますか|ございますか|ありませんか|ございませんか)|(?:いた|)しましょうか"
+        r"|(?:させて)?いただけますか|させて(?:いただきます|ください)|いたします|できますか)"
+        r"|お力になれ(?:ることは(?:ありますか|ございますか)|ますか|れば(?:幸い|嬉し|うれし))"
+        r"|お役に立て(?:て|れば)(?:嬉|うれ|幸))"
+        r"|どのような?ご用件(?:でしょうか|ですか)(?!と)"
+        r"|(?:ご質問|ご不明な点)が(?:あれば|ございましたら|ありましたら)(?!と)"
+        r"|お気軽に(?:お尋ね|ご質問|お聞き|ご相談)(?:ください|下さい)(?!と|って|」)"
     ),
     "zh": (
         r"(?:有什么|有什麼|还有什么|還有什麼|怎么|怎麼|如何)[^。？?！]{0,8}(?:可以|能|能够)(?:为|為|帮|幫)(?:助|到|上)?(?:您|你)"
         r"|(?:很高兴|很高興|乐意|樂意)(?:能|能够)?(?:为|為|帮|幫)(?:助)?(?:您|你)"
-        r"|(?:请|請)?(?:随时|隨時)(?:告诉我|告訴我|问我|問我|向我提问)|我(?:在这里|在這裡|会|會)(?:随时)?(?:帮助|幫助|支持)(?:您|你)"
+        r"|(?:请|請|欢迎|歡迎|(?:您|你)(?:可以)?)(?:随时|隨時)(?:告诉我|告訴我|问我|問我|向我提问)"
+        r"|我(?:在这里|在這裡|会|會)(?:随时)?(?:帮助|幫助|支持)(?:您|你)"
     ),
 }
-"""Offers of help and phrases of service that the user never says."""
+"""Offers of help, and phrases of service, to the addressee: people, too, want to help somebody they speak of."""
 
 _AI: Final = {
     "en": (
@@ -169,7 +235,7 @@ _BREAKS_THE_PLAY: Final = {
         r"(?![^.!?\n]{0,60}\b(?:sa|sina|sinu|te|teie|sul|teil)\b)"
     ),
     "de": _as_ai("de", r"\bals (?:eine? )?", r"\b")
-    + rf"|\bich bin (?:nur |bloß |lediglich |ja )?(?:eine? )?{_AI['de']}\b",
+    + rf"|\bich bin (?:nur |bloss |lediglich |ja )?(?:eine? )?{_AI['de']}\b",
     "es": _as_ai("es", r"\bcomo (?:una? )?", r"\b") + rf"|\bsoy (?:s[oó]lo |solamente )?(?:una? )?{_AI['es']}\b",
     "fr": _as_ai("fr", r"\ben tant qu(?:e |')(?:une? |l')?", r"\b")
     + rf"|\bje (?:ne )?suis (?:qu'|seulement |juste )?(?:une? )?{_AI['fr']}\b",
@@ -245,17 +311,23 @@ def _pattern(kind: str, language: str) -> re.Pattern[str]:
     """The signs of a kind in a language and in English, as one pattern."""
     listed = {"chatbot": _SPEAKS_AS_CHATBOT, "play": _BREAKS_THE_PLAY, "itself": _TALKS_ABOUT_ITSELF}[kind]
     own = language.split("-", maxsplit=1)[0]
-    return re.compile("|".join(f"(?:{listed[tag]})" for tag in dict.fromkeys(("en", own)) if tag in listed))
+    return re.compile(
+        "|".join(f"(?:{listed[tag]})" for tag in dict.fromkeys(("en", own)) if tag in listed), re.IGNORECASE
+    )
 
 
 def as_patterned(text: str) -> str:
     """A text as the patterns have it."""
-    return unicodedata.normalize("NFC", text).casefold().translate(_ARABIC)
+    return _composed(text).casefold()
+
+
+def _composed(text: str) -> str:
+    return unicodedata.normalize("NFC", text).translate(_ARABIC)
 
 
 def speaks_as_chatbot(text: str, language: str) -> bool:
-    """Whether a text offers help as a chatbot does."""
-    return _pattern("chatbot", language).search(as_patterned(text)) is not None
+    """Whether a text offers help to its addressee, as a chatbot does."""
+    return _pattern("chatbot", language).search(_composed(text)) is not None
 
 
 def breaks_the_play(text: str, language: str) -> bool:

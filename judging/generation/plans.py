@@ -1,10 +1,8 @@
-"""Generation plans: what is to be written is planned as rows, their state changes by compare-and-set, and progress is
-read from them.
+"""Generation plans: what is to be written is planned as rows. Their states change by compare-and-set.
 
 The unit is a family: one draw of the parameters, written in every language by every generator; in a simulation, with
-every user model. A plan begins with its
-first families (`EXAMPLES`), so that people see examples before the whole is paid for. No counter is stored, and a query
-finds whether a plan has finished.
+every user model. A plan begins with its first families (`EXAMPLES`), so that people see examples before the whole is
+paid for. No counter is stored: progress, and whether a plan has finished, are read from the rows.
 """
 
 from __future__ import annotations

@@ -23,6 +23,7 @@ from judging.models import Realisation
 LONGEST_DRAFT: Final = 20_000
 """Characters of an utterance that are kept; a longer one is refused."""
 REFUSED_BY_JUDGE: Final = "refused_by_judge"
+"""The code of a problem with the feedback of the utterance judge."""
 NO_VERDICT: Final = "no_verdict"
 State, Step, Ended = Realisation.State, Realisation.Step, Realisation.Ended
 Turns = Sequence[Mapping[str, str]]
@@ -67,7 +68,7 @@ def after_utterance(
     spec: Spec, row: Realisation, *, utterance: str, finish_reason: str, has_judge: bool
 ) -> tuple[StepProgress, Sequence[WritingProblem]]:
     """After an utterance: what the reply guard lets pass is judged, if there is a judge. Also the guard's problems."""
-    told = [str(problem["values"].get("feedback", "")) for problem in row.problems]
+    judged = _judged(row)
     problems = guard_utterance(
         spec,
         row.family.parameters,
@@ -75,18 +76,25 @@ def after_utterance(
         turns=row.turns,
         utterance=utterance,
         finish_reason=finish_reason,
-        told=[feedback for feedback in told if feedback],
+        told=[str(problem.values["feedback"]) for problem in judged],
     )
     draft = storable(utterance.strip())[:LONGEST_DRAFT]
     if problems:
-        return _refused(spec, row, draft, problems), problems
+        return _refused(spec, row, draft, problems, judged), problems
     if not without_stop(spec, draft):  # the mark alone: nothing was said that could be judged
         return _ended(spec, row, row.turns, Ended.STOPPED), ()
     if has_judge:
-        judged = StepProgress(
-            step=Step.VERDICT, turn=row.turn, turns=row.turns, draft=draft, refused_tries=row.refused_tries
+        return (
+            StepProgress(
+                step=Step.VERDICT,
+                turn=row.turn,
+                turns=row.turns,
+                draft=draft,
+                refused_tries=row.refused_tries,
+                problems=judged,
+            ),
+            (),
         )
-        return judged, ()
     return _accepted(spec, row, draft), ()
 
 
@@ -98,10 +106,10 @@ def after_verdict(
         return _accepted(spec, row, row.draft), ()
     if verdict.state == "refused":
         problems = [WritingProblem(REFUSED_BY_JUDGE, {"feedback": verdict.feedback})]
-        return _refused(spec, row, row.draft, problems), problems
+        return _refused(spec, row, row.draft, problems, _judged(row)), problems
     unread = WritingProblem(NO_VERDICT)
     so_far = [*(WritingProblem(problem["code"], problem["values"]) for problem in row.problems), unread]
-    is_last = len(so_far) > spec.retries
+    is_last = sum(problem.code == NO_VERDICT for problem in so_far) > spec.retries
     again = StepProgress(
         state=State.GIVEN_UP if is_last else State.WAITING,
         step=Step.VERDICT,
@@ -144,8 +152,21 @@ def after_answer(
     return StepProgress(step=Step.UTTERANCE, turn=row.turn + 1, turns=turns), ()
 
 
-def _refused(spec: Spec, row: Realisation, draft: str, problems: Sequence[WritingProblem]) -> StepProgress:
-    """The utterance is asked for again, with what was wrong; after the last try the conversation ends."""
+def _judged(row: Realisation) -> list[WritingProblem]:
+    """What the judge said about the tries of this turn so far, each sentence once: it holds until a try is accepted."""
+    said = (str(one["values"].get("feedback", "")) for one in row.problems if one["code"] == REFUSED_BY_JUDGE)
+    return [WritingProblem(REFUSED_BY_JUDGE, {"feedback": feedback}) for feedback in dict.fromkeys(said) if feedback]
+
+
+def _refused(
+    spec: Spec,
+    row: Realisation,
+    draft: str,
+    problems: Sequence[WritingProblem],
+    judged: Sequence[WritingProblem],
+) -> StepProgress:
+    """The utterance is asked for again, with what was wrong with it and what the judge said about earlier tries; after
+    the last try the conversation ends."""
     tries = row.refused_tries + 1
     if tries < spec.simulation.most_tries(row.turn):
         return StepProgress(
@@ -154,7 +175,7 @@ def _refused(spec: Spec, row: Realisation, draft: str, problems: Sequence[Writin
             turns=row.turns,
             draft=draft,
             refused_tries=tries,
-            problems=problems,
+            problems=[*judged, *problems],
             is_discarded=True,
         )
     if not row.is_opening and row.turn >= spec.simulation.least_user_turns:

@@ -30,12 +30,12 @@ from judging.generation.messages import (
 )
 from judging.generation.specs import Spec
 from judging.generation.turn_rules import (
-    HIDDEN_CHARACTERS,
     MOST_NAMED,
     STAND_IN,
     Written,
     copied_sentence,
     folded_text,
+    has_hidden_characters,
     read_written,
     reply_members,
     shown_width,
@@ -258,7 +258,7 @@ def _wrong_texts(
     pairs = [(place, before, after) for (place, before), (_place, after) in zipped]
     texts = [after for _place, _before, after in pairs]
     whole, original = "\n".join(texts), "\n".join(before for _place, before, _after in pairs)
-    if not HIDDEN_CHARACTERS.search(original) and HIDDEN_CHARACTERS.search(whole):
+    if not has_hidden_characters(original) and has_hidden_characters(whole):
         yield WritingProblem("hidden_characters")
     for place, before, after in pairs:
         yield from _not_kept(place, before, after)

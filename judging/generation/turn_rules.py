@@ -42,7 +42,9 @@ _FENCE: Final = re.compile(r"\s*```\w{0,10}[ \t]*\n(.*)\n[ \t]*```\s*", re.DOTAL
 STAND_IN: Final = re.compile(
     r"\[(?!\d)[^\W\d_][^\[\]\n]{1,40}\]|\{\{?[^\W\d_][^{}\n]{1,40}\}\}?|<(?!/?(?:b|i|u|br|p|em|strong)\b)[^\W\d_][^<>\n]{1,40}>"
 )
-HIDDEN_CHARACTERS: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u202a-\u202e\u2066-\u2069\ufffe\uffff]")
+_CONTROLS: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u202d\u202e\ufffe\uffff]")
+_DIRECTION_ENDS: Final = {"\u202a": "\u202c", "\u202b": "\u202c"} | dict.fromkeys("\u2066\u2067\u2068", "\u2069")
+"""Marks around words of another direction, as a name in Latin letters in Arabic, with the mark that ends each."""
 SENTENCE_ENDS: Final = re.compile(r"[.!?\n。！？؟।:]")
 _LONG_SENTENCE: Final = 45
 _SHORT_TURN: Final = 25
@@ -208,7 +210,7 @@ def _wrong_texts(
     spec: Spec, parameters: Mapping[str, str | int], language: str, texts: Sequence[str]
 ) -> Iterator[WritingProblem]:
     whole = "\n".join(texts)
-    if HIDDEN_CHARACTERS.search(whole) or not is_storable(whole):
+    if has_hidden_characters(whole):
         yield WritingProblem("hidden_characters")
     for number, text in enumerate(texts, 1):
         if len(text) > spec.rules.longest:
@@ -246,15 +248,32 @@ def _copied(spec: Spec, parameters: Mapping[str, str | int], language: str, whol
 
 
 def copied_sentence(whole: str, told: Iterable[str], *, given: str = "", shortest: int = _LONG_SENTENCE) -> str:
-    """A sentence of ``shortest`` characters that stands in the text and in one of the texts that a model was told; not
+    """A sentence of ``shortest`` shown width that stands in the text and in one of the texts that a model was told; not
     one that is ``given`` to everybody."""
     text, given = folded_text(whole), folded_text(given)
     for part in told:
         for sentence in SENTENCE_ENDS.split(part):
             folded = folded_text(sentence.strip(" \t-*•–"))  # of a list, too
-            if len(folded) >= shortest and folded in text and folded not in given:
+            if shown_width(folded) >= shortest and folded in text and folded not in given:
                 return sentence.strip()
     return ""
+
+
+def has_hidden_characters(text: str) -> bool:
+    """Whether a text has control characters, marks that turn the order of letters around, marks of direction that do
+    not end in their line, or what can't be stored."""
+    if _CONTROLS.search(text) or not is_storable(text):
+        return True
+    for line in text.splitlines():
+        awaited: list[str] = []
+        for character in line:
+            if end := _DIRECTION_ENDS.get(character):
+                awaited.append(end)
+            elif character in "\u202c\u2069" and (not awaited or awaited.pop() != character):
+                return True
+        if awaited:
+            return True
+    return False
 
 
 def shown_width(text: str) -> int:

@@ -33,8 +33,8 @@ def utterance_messages(
 ) -> list[Message]:
     """The request for the next turn of the user, which is the first one without ``turns``.
 
-    ``utterance`` is the try that was refused last, by the reply guard with ``problems`` or by the utterance judge with
-    ``feedback``; without them, nothing was refused.
+    ``utterance`` is the try that was refused last, by the reply guard with ``problems`` or by the utterance judge.
+    ``feedback`` is what the judge said about the tries so far. Without them, nothing was refused.
     """
     rules, name = spec.simulation, english_name(language)
     lines = [SCENE_HEADING, scene_text(spec, drawn, language)]

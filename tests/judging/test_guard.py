@@ -265,6 +265,28 @@ def test_copies_repeats_lengths_and_empty_turns_are_found(language: str) -> None
     assert _codes(language, "END_OF_DIALOGUE", turns=later) == set()
 
 
+@pytest.mark.parametrize(
+    "text", ["تعطل جهاز \u2066Samsung A5\u2069 أمس.", "كتب \u202bعلي \u2068(\u2066ok\u2069)\u2069\u202c لي\nأمس."]
+)
+def test_isolates_that_end_are_no_hidden_characters(text: str) -> None:
+    assert _codes("ar", text) == set()
+    assert guard_answer(SPEC, language="ar", turns=_turns("ar", 1), answer=text) == []
+    for broken in (text.replace("\u2069", ""), text.replace("\u2069", "\u202c"), text.replace("أمس", "\u2069أمس")):
+        assert "hidden_characters" in _codes("ar", broken)
+    assert "hidden_characters" in _codes("ar", "تعطل \u2067جهازي\nأمس\u2069."), "each line ends its own"
+
+
+def test_wide_characters_count_twice_in_copies_and_repeats() -> None:
+    feedback = ["広告のように聞こえて、助言までしています。"]
+    assert _codes("ja", f"ええと、{feedback[0]}", told=feedback) == {"leaked_rubric"}
+    said, again = (
+        "携帯を水に落としてしまい、電源が入らなくて困っています。",
+        "携帯を水に落としてしまい、電源が入らなくて困っています！",
+    )
+    turns = [{"speaker": "user", "text": said}, {"speaker": "assistant", "text": "それは困りましたね。"}]
+    assert _codes("ja", again, turns=turns) == {"repeated_turn"}
+
+
 def test_what_was_told_about_a_try_must_not_come_back() -> None:
     told = ["The message sounds like an advertisement, and it gives advice."]
     assert _codes("en", f"Well. {told[0]}", told=told) == {"leaked_rubric"}
@@ -314,6 +336,264 @@ def test_a_refusal_of_the_user_model_is_found(utterance: str) -> None:
 )
 def test_what_people_write_is_no_alarm(language: str, utterance: str) -> None:
     assert _codes(language, utterance) == set()
+
+
+HELP_FOR_A_THIRD_PERSON = {
+    "ar": (
+        "كيف يمكنني أن أساعد أختي؟",
+        "كيف يمكنني مساعدته؟",
+        "هل هناك شيء آخر أفعله لمساعدته؟",
+        "كيف أستطيع أن أساعد جدتي في ترتيب البيت؟",
+        "كيف يمكنني مساعدة جاري المريض؟",
+        "أنا هنا لمساعدة أمي في المستشفى.",
+        "أنا هنا لدعمها حتى تنجح.",
+        "يسعدني أن أساعدها، لكن الوقت ضيق.",
+        "أختي لا تتردد في السؤال أبدًا.",
+        "هل تحتاج أمي إلى شيء آخر حتى أساعدها؟",
+        "كيف أقدر أن أخدم أبي وهو بعيد؟",
+        "كيف يمكنني مساعدتهم في الدراسة؟",
+        "يسعدني مساعدة الجيران.",
+    ),
+    "de": (
+        "Meine Eltern ziehen um. Wie kann ich ihnen helfen?",
+        "Ich helfe ihnen gern, aber sie wohnen weit weg.",
+        "Ich bin hier, um ihnen zu helfen, den Nachbarn meine ich.",
+        "Kann ich ihnen noch mit etwas anderem helfen? Oma und Opa sagen ja nichts.",
+        "Ich stehe ihnen gerne zur Verfügung, sie rufen aber nie an.",
+        "Wie kann ich ihnen am besten helfen, meinen Schwestern?",
+        "Wie kann ich meiner Mutter helfen?",
+        "Wie kann ich ihm weiterhelfen?",
+        "Kann ich ihnen sonst noch irgendwie helfen, den Kindern?",
+        "Wie kann ich dem Verein behilflich sein?",
+        "Ich bin da, um meiner Freundin zu helfen.",
+        "Ich helfe meinem Bruder gern beim Umzug.",
+    ),
+    "en": (
+        "How can I help your typical teenager to sleep more?",
+        "How can I help young people in my street?",
+        "I'm here to help my mum with her move.",
+        "I'm here to support my sister at the hospital.",
+        "Is there anything else I can help my father with?",
+        "She should feel free to ask me, but she never does.",
+        "I told my neighbour to feel free to reach out.",
+        "How can I be of help to my grandmother?",
+        "I'd be happy to help your colleague, he was nice to me.",
+        "How can I support youth work here?",
+        "I can help her with the move, but not on Sunday.",
+    ),
+    "es": (
+        "¿Cómo puedo ayudar a mi hermana?",
+        "Mi padre está triste. ¿Cómo puedo ayudarle?",
+        "¿En qué puedo ayudar a los vecinos?",
+        "Hola, ¿cómo puedo ayudarle a mi abuela con el móvil?",
+        "Estoy aquí para ayudarle, pero ella no quiere.",
+        "Estoy aquí para apoyarle en el hospital.",
+        "¿Hay algo más en lo que le pueda ayudar a mi madre?",
+        "Encantada de ayudarles, pero viven lejos.",
+        "Con gusto le ayudo a mi vecina, si me deja.",
+        "Quiero que mi hijo no dude en preguntar.",
+        "¿Cómo le puedo ayudar a mi amigo?",
+    ),
+    "et": (
+        "Ma hea meelega aitan oma venda kolimisel.",
+        "Aitan hea meelega oma vanaema.",
+        "Kuidas ma saan oma ema aidata?",
+        "Kuidas saan vennale abiks olla?",
+        "Olen siin, et isa aidata.",
+        "Kas ma saan õele kuidagi abiks olla?",
+        "Mu laps ei küsi julgelt abi.",
+        "Hea meelega aitan naabreid, aga aega ei ole.",
+        "Kuidas võiksin sõpra aidata?",
+        "Ma aitan teda hea meelega.",
+        "Kuidas ma saaksin talle kasulik olla?",
+    ),
+    "fi": (
+        "Miten voin olla avuksi äidilleni?",
+        "Kuinka voin auttaa isoäitiäni?",
+        "Olen täällä auttamassa siskoani.",
+        "Olen täällä auttaakseni veljeäni muutossa.",
+        "Voinko olla avuksi jossain naapurille?",
+        "Voinko auttaa jotenkin ystävääni?",
+        "Autan mielelläni mummoa.",
+        "Äiti on sairas. Miten voin auttaa?",
+        "Miten voisin olla avuksi heille?",
+        "Autan ilomielin, mutta en ehdi sunnuntaina.",
+        "Miten voin palvella asiakkaitani paremmin?",
+    ),
+    "fr": (
+        "Comment puis-je aider ma mère ?",
+        "En quoi puis-je être utile à mes voisins ?",
+        "Comment je peux aider mon frère à dormir ?",
+        "Comment pourrais-je assister mon père ?",
+        "Je suis là pour aider ma sœur.",
+        "Mon fils n'hésite pas à demander de l'argent.",
+        "Elle n'hésite pas à me demander conseil.",
+        "Mon fils, lui, n'hésite pas à me demander de l'argent.",
+        "Je serais ravie de l'aider, mais comment ?",
+        "Comment puis-je lui être utile ?",
+        "Bonjour, comment puis-je aider ma grand-mère ?",
+    ),
+    "hi": (
+        "मैं अपनी बहन की कैसे मदद कर सकता हूँ?",
+        "मुझे आपकी क्या मदद मिल सकती है?",
+        "क्या मैं आपकी मदद ले सकता हूँ?",
+        "मैं यहाँ आपकी मदद लेने आई हूँ।",
+        "मैं यहाँ आपकी मदद के लिए आभारी हूँ।",
+        "क्या मैं उनकी मदद कर सकती हूँ?",
+        "मैं दादी की किस तरह सहायता करूँ?",
+        "क्या मैं अपने भाई की मदद कर सकता हूँ?",
+        "मैं यहाँ माँ की मदद करने के लिए हूँ।",
+        "उसकी कैसे मदद करूँ?",
+    ),
+    "hu": (
+        "Hogyan segíthetek neki?",
+        "Miben segíthetek a nagymamámnak?",
+        "Hogyan tudok neki segíteni?",
+        "Azért vagyok itt, hogy segítsek a húgomnak.",
+        "Segíthetek még valamiben anyukámnak?",
+        "Hogyan lehetek a segítségére?",
+        "Szívesen segítek nekik, csak messze laknak.",
+        "Miben lehetek segítség a szomszédoknak?",
+        "Hogyan segíthetek a barátomnak?",
+        "Beteg az apám. Hogyan segíthetek?",
+        "Örömmel segítek a bátyámnak.",
+    ),
+    "it": (
+        "Mia madre è triste, come posso aiutarla?",
+        "Come potrei aiutarla, la mia vicina?",
+        "Come posso esserle utile? Parlo di mia zia.",
+        "Sono qui per aiutarla, la nonna.",
+        "Sono qui per aiutare mio fratello.",
+        "Posso aiutarla con qualcosa, la mia amica?",
+        "Mio figlio, lui, non esiti a chiedere.",
+        "Gli ho detto di non esitare a chiedere.",
+        "Sono qui per ascoltarla quando piange.",
+        "Ciao, come posso aiutarla a dormire?",
+        "Come posso aiutare i miei genitori?",
+    ),
+    "ja": (
+        "祖母に何かお手伝いできることはあるかな。",
+        "友達のお力になれればいいんだけど。",
+        "祖母にお手伝いできることはありますか。",
+        "先生のお手伝いをします。",
+        "隣の人のお役に立てればうれしいです。",
+        "母に何かお手伝いできればと思っています。",
+        "友人のお力になれることがあれば教えてください。",
+        "受付でどのようなご用件ですかと聞かれました。",
+        "お気軽にご相談くださいと書いてありました。",
+        "叔母の引っ越しをお手伝いします。",
+        "父の店でお手伝いさせてもらっています。",
+        "近所の方のお役に立てて嬉しかったです。",
+    ),
+    "pt": (
+        "Como posso ajudar minha irmã?",
+        "Minha mãe está triste. Como posso ajudar?",
+        "Meu pai está doente, como posso lhe ajudar?",
+        "Como posso ajudá-la? Ela não fala comigo.",
+        "Estou aqui para ajudar minha avó.",
+        "Estou aqui para lhe ajudar, vó, foi o que eu disse.",
+        "Quero que ele não hesite em pedir ajuda.",
+        "Fico feliz em ajudar meu vizinho.",
+        "Em que posso auxiliar os meus pais?",
+        "Posso lhe ajudar com alguma coisa? Minha tia não responde.",
+        "Oi, como posso ajudar meu irmão?",
+    ),
+    "ru": (
+        "Как я могу помочь сестре?",
+        "Чем я могу ему помочь?",
+        "Я здесь, чтобы помочь маме.",
+        "Я тут, чтобы поддержать брата.",
+        "Могу ли я ещё чем-то помочь бабушке?",
+        "Могу я чем-нибудь им помочь?",
+        "С радостью помогу соседям.",
+        "Не обращайся так со мной, говорит он мне.",
+        "Обращайся с ней осторожно, сказал врач.",
+        "Папа болеет. Чем я могу помочь?",
+        "Буду рада помочь подруге.",
+    ),
+    "zh": (
+        "我怎么可以帮助我妹妹？",
+        "有什么可以帮她的吗？",
+        "我怎么能帮到爷爷？",
+        "很高兴能帮他，可是我没时间。",
+        "如何能够帮助邻居？",
+        "我在这里帮助我的妈妈。",
+        "我会支持她的决定。",
+        "我让他随时告诉我结果。",
+        "她可以随时问我，但她不问。",
+        "还有什么可以为他们做的？",
+        "乐意帮朋友搬家，就是腰疼。",
+    ),
+}
+"""What people write who want to help somebody else than the chatbot."""
+HELP_FOR_THE_ADDRESSEE = {
+    "ar": (
+        "أهلًا! كيف يمكنني مساعدتك؟",
+        "أنا هنا لمساعدتك.",
+        "هل هناك شيء آخر يمكنني أن أساعدك فيه؟",
+        "لا تتردد في السؤال.",
+    ),
+    "de": ("Guten Tag, wie kann ich Ihnen heute helfen?", "Ich helfe Ihnen gern!", "Kann ich dir sonst noch helfen?"),
+    "en": (
+        "Hi there! How may I help?",
+        "I am here to help you.",
+        "How can I support you?",
+        "So feel free, please feel free to ask.",
+    ),
+    "es": (
+        "Buenos días, ¿en qué puedo ayudarle?",
+        "¿Cómo te puedo ayudar?",
+        "Estoy aquí para ayudarte.",
+        "No dudes en preguntar.",
+    ),
+    "et": ("Aitan teid hea meelega.", "Hea meelega aitan sind!", "Küsi julgelt.", "Tere! Kuidas saan aidata?"),
+    "fi": ("Miten voin olla sinulle avuksi?", "Autan sinua mielelläni.", "Hei! Miten voin olla avuksi?"),
+    "fr": (
+        "Comment est-ce que je peux t’aider ?",
+        "Je suis là pour t'aider.",
+        "N’hésitez pas à demander.",
+        "Et n'hésite pas à me demander.",
+    ),
+    "hi": ("क्या मैं आपकी मदद कर सकता हूँ?", "मैं यहाँ आपकी मदद के लिए हूँ।", "मैं आपकी और क्या सहायता कर सकती हूँ?"),
+    "hu": ("Miben segíthetek önnek?", "Szívesen segítek neked.", "Jó napot kívánok! Miben segíthetek?"),
+    "it": (
+        "Come posso aiutarLa?",
+        "Buongiorno, come posso aiutarla oggi?",
+        "Sono qui per ascoltarti.",
+        "Non esitare a chiedere.",
+    ),
+    "ja": (
+        "こんにちは。何かお手伝いできることはありますか。",
+        "お客様のお力になれれば幸いです。",
+        "どのようなご用件でしょうか。",
+        "お気軽にご相談ください。",
+    ),
+    "pt": (
+        "Oi! Em que posso ajudar?",
+        "Como posso te ajudar hoje?",
+        "Estou aqui para ajudar você.",
+        "Não hesite em perguntar.",
+    ),
+    "ru": (
+        "Чем могу помочь вам?",
+        "Привет! Чем могу помочь?",
+        "Я здесь, чтобы вас выслушать.",
+        "Обращайтесь, если что.",
+    ),
+    "zh": ("很高兴能帮助您！", "请随时告诉我。", "我会帮助你。"),
+}
+
+
+@pytest.mark.parametrize("language", HELP_FOR_A_THIRD_PERSON)
+def test_help_for_a_third_person_is_no_sign_of_a_chatbot(language: str) -> None:
+    texts = [form for text in HELP_FOR_A_THIRD_PERSON[language] for form in (text, unicodedata.normalize("NFD", text))]
+    assert [text for text in texts if "inverted_role" in _codes(language, text)] == []
+
+
+@pytest.mark.parametrize("language", HELP_FOR_THE_ADDRESSEE)
+def test_help_for_the_addressee_is_found(language: str) -> None:
+    texts = HELP_FOR_THE_ADDRESSEE[language]
+    assert [text for text in texts if "inverted_role" not in _codes(language, text)] == []
 
 
 def test_a_chatbot_may_be_dull_and_may_refuse() -> None:
