@@ -423,7 +423,7 @@ MEMBERS = (
         rows=lambda project: PromptVersion.objects.filter(prompt__collection__project=project),
         refers={"prompt": "prompts", "author": "prompt_writers", "reviewer": "prompt_writers"},
         # What was shown of similar texts names rows of this database.
-        leaves=("key", "notices"),
+        leaves=("key", "notices", "signature"),
         first=9,
         on_read=_with_new_key,
     ),

@@ -106,6 +106,11 @@ pages = [
         prompts.keep_prompt_draft,
         name="prompt_draft",
     ),
+    path(
+        "p/<slug:project>/prompts/<int:collection>/<int:prompt>/release/",
+        prompts.release_prompt_view,
+        name="prompt_release",
+    ),
     path("p/<slug:project>/prompts/<int:collection>/review/", prompts.next_review, name="prompt_review"),
     path("p/<slug:project>/prompts/<int:collection>/<int:prompt>/", prompts.prompt_page, name="prompt"),
     path(

@@ -88,6 +88,7 @@ ALLOWED: dict[str, set[str]] = {
     **dict.fromkeys(("desk_before", "desk_guidelines", "desk_training", "desk_exam"), HOLDER),
     **dict.fromkeys(("prompt_collections", "api_prompt_collections"), MEMBERS),
     **dict.fromkeys(("prompt_collection", "prompt", "api_prompt_collection", "api_prompts"), SIGHTED | HOLDER),
+    "prompt_release": SIGHTED,
     **dict.fromkeys(("api_prompt_check", "api_prompt_review"), HOLDER),
     **dict.fromkeys(
         ("prompt_write", "prompt_draft", "prompt_revision_draft", "prompt_review", "prompt_decide"), HOLDER

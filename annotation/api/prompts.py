@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, cast
 from uuid import uuid4
 
@@ -16,6 +17,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from accounts import access
+from accounts.api_requests import UserThrottle
 from accounts.inputs import is_storable
 from accounts.models import SIGHTED, Role, User
 from accounts.refusals import Refused
@@ -25,6 +27,7 @@ from annotation.collection.prompt_originality import PromptNotices, SimilarPromp
 from annotation.models import CollectedPrompt, CollectionMember, PromptCollection, PromptSlot, PromptVersion
 
 ANYONE = tuple(Role)
+MOST_OF_SIMILAR = 600  # characters of a similar prompt, as on the page
 
 
 class WantedPromptsSerializer(serializers.Serializer[Any]):
@@ -131,8 +134,11 @@ class StorePromptsSerializer(serializers.Serializer[Any]):
 
 class SimilarPromptSerializer(serializers.Serializer[SimilarPrompt]):
     share = serializers.IntegerField(help_text="How equal, of 100.")
-    text = serializers.CharField()
+    text = serializers.CharField(help_text="Its beginning.")
     prompt = serializers.IntegerField(allow_null=True, help_text="Null: it is in a dataset of the project.")
+
+    def to_representation(self, instance: SimilarPrompt) -> dict[str, Any]:
+        return super().to_representation(replace(instance, text=instance.text[:MOST_OF_SIMILAR]))
 
 
 class PromptNoticesSerializer(serializers.Serializer[PromptNotices]):
@@ -358,14 +364,24 @@ def _written(request: Request, member: CollectionMember) -> tuple[PromptSlot, Co
     return slot, prompt, values["text"], values.get("key") or uuid4()
 
 
+class CheckThrottle(UserThrottle):
+    """Checks show texts of other people, so nobody reads a project by trying."""
+
+    scope = "prompt_checks"
+    rate = "60/min"
+
+
 class PromptChecks(APIView):
     roles = ANYONE
+    throttle_classes = (CheckThrottle,)
 
     @extend_schema(request=WrittenPromptSerializer, responses=PromptNoticesSerializer)
     def post(self, request: Request, project: str, collection: int) -> Response:
         """What would be shown of a text: similar prompts, and whether its language looks right. Nothing is stored."""
-        slot, prompt, text, _key = _written(request, _worker(request.user, project, collection))
-        notices = prompt_originality.notices_about(slot=slot, text=prompt_writing.checked_text(text), but=prompt)
+        member = _worker(request.user, project, collection)
+        slot, prompt, text, _key = _written(request, member)
+        checked = prompt_writing.checked_text(text)
+        notices = prompt_originality.notices_about(slot=slot, text=checked, but=prompt, reader=member.annotator_id)
         return Response(PromptNoticesSerializer(notices).data)
 
 

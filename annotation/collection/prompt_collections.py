@@ -273,13 +273,16 @@ def member_of_collection(collection: PromptCollection, user: User) -> Collection
 # --- progress ---------------------------------------------------------------------------------------------------------
 @dataclass(slots=True)
 class SlotProgress:
-    """A slot with the numbers of its prompts. ``open``: in review or sent back."""
+    """A slot with the numbers of its prompts. ``open``: in review or sent back. ``held``: sent back to somebody who can
+    still revise it."""
 
     slot: PromptSlot
     accepted: int = 0
     in_review: int = 0
     returned: int = 0
     rejected: int = 0
+    released: int = 0
+    held: int = 0
 
     @property
     def open(self) -> int:
@@ -288,7 +291,7 @@ class SlotProgress:
     @property
     def left(self) -> int:
         """How many are still to be written."""
-        return max(0, self.slot.wanted - self.accepted - self.in_review - self.returned)
+        return max(0, self.slot.wanted - self.accepted - self.in_review - self.held)
 
 
 @dataclass(slots=True)
@@ -341,9 +344,12 @@ def slot_progress(collection: PromptCollection) -> list[SlotProgress]:
     """Every slot with its counts, in order."""
     rows = CollectedPrompt.objects.filter(collection=collection).exclude(state=CollectedPrompt.State.DRAFT).order_by()
     counts = {(slot, state): count for slot, state, count in rows.values_list("slot", "state").annotate(Count("pk"))}
+    writing = Membership.objects.filter(project=collection.project_id, user__is_active=True).values("user")
+    returned = rows.filter(state=CollectedPrompt.State.RETURNED, author__writes=True)
+    held = dict(returned.filter(author__annotator__user__in=writing).values_list("slot").annotate(Count("pk")))
     states = [state.value for state in CollectedPrompt.State if state != CollectedPrompt.State.DRAFT]
     return [
-        SlotProgress(slot, **{state: counts.get((slot.pk, state), 0) for state in states})
+        SlotProgress(slot, held=held.get(slot.pk, 0), **{state: counts.get((slot.pk, state), 0) for state in states})
         for slot in collection.slots.all()
     ]
 

@@ -25,7 +25,7 @@ HEADER = (
 
 def prompt_key(prompt: CollectedPrompt) -> str:
     """The id of the item that a prompt becomes, and its scenario."""
-    return f"prompt-{prompt.pk:04d}"
+    return f"prompt-{prompt.code}"
 
 
 def prompts_csv(collection: PromptCollection, *, reader: User | None = None) -> Iterator[str]:

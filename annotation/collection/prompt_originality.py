@@ -8,17 +8,19 @@ duplicates in a dataset (`annotation.checkup.duplicates`).
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
+from django.db.models import Exists, OuterRef, Q
+
 from annotation.checkup.checked_items import checked_item
 from annotation.checkup.declared import CheckScope
-from annotation.checkup.duplicates import COMPARED, MOST_CANDIDATES, SHINGLE, text_signature
+from annotation.checkup.duplicates import COMPARED, MOST_CANDIDATES, PERMUTATIONS, SHINGLE, text_signature
 from annotation.checkup.written_languages import OtherLanguage, OtherScript
-from annotation.models import CollectedPrompt, Dataset, Item, PromptSlot, PromptVersion
+from annotation.models import Campaign, CollectedPrompt, Dataset, Item, PromptSlot, PromptVersion
 
 if TYPE_CHECKING:
     import numpy as np
@@ -68,72 +70,80 @@ def text_identity(language: str, text: str) -> str:
     return sha256(f"{language}\n{plain}".encode()).hexdigest()
 
 
-def notices_about(*, slot: PromptSlot, text: str, but: CollectedPrompt | None = None) -> PromptNotices:
-    """What is to be shown of a text for this slot; ``but``: the prompt that it is a version of."""
-    return PromptNotices(_similar(slot, text, but), _language_notice(slot.language, text))
+def notices_about(
+    *, slot: PromptSlot, text: str, but: CollectedPrompt | None = None, reader: int | None = None
+) -> PromptNotices:
+    """What is to be shown of a text for this slot; ``but``: the prompt that it is a version of; ``reader``: who
+    is shown it, an annotator, and sees nothing of datasets that they rate or that have reference items."""
+    return PromptNotices(_similar(slot, text, but, reader), _language_notice(slot.language, text))
 
 
-def dataset_with(*, slot: PromptSlot, text: str) -> Dataset | None:
-    """A dataset of the project that has this very prompt."""
-    identity = text_identity(slot.language, text)
-    for dataset in _datasets(slot):
-        if any(text_identity(slot.language, known) == identity for known in _texts_of(dataset.pk, slot.language)[0]):
-            return dataset
-    return None
+def is_in_dataset(*, slot: PromptSlot, text: str) -> bool:
+    """Whether a dataset of the project has this very prompt."""
+    return text_identity(slot.language, text) in _identities(_datasets(slot), slot.language)
 
 
-def _datasets(slot: PromptSlot) -> Sequence[Dataset]:
+def _datasets(slot: PromptSlot, reader: int | None = None) -> tuple[int, ...]:
     """The datasets whose prompts are read. A copy of another dataset has nothing new, and what was stored of this
     collection is compared as its prompts."""
     own = slot.collection.stored.values("dataset")
     ready = Dataset.objects.ready().filter(project=slot.collection.project_id, derived_from=None).exclude(pk__in=own)
-    return list(ready.order_by("-pk")[:100])
+    if reader is not None:
+        rated = Q(reference_items__isnull=False) | Q(duties__panel__seats__annotator=reader)
+        ready = ready.exclude(
+            pk__in=Campaign.objects.filter(rated, project=slot.collection.project_id).values("dataset")
+        )
+    return tuple(ready.order_by("-pk").values_list("pk", flat=True)[:100])
 
 
-def _similar(slot: PromptSlot, text: str, but: CollectedPrompt | None) -> tuple[SimilarPrompt, ...]:
+def _similar(slot: PromptSlot, text: str, but: CollectedPrompt | None, reader: int | None) -> tuple[SimilarPrompt, ...]:
     from rapidfuzz.fuzz import ratio
 
     words = _words(text)
     if len(words) < SHINGLE:
         return ()
     signature = text_signature(words)
-    of_language = PromptVersion.objects.filter(
-        prompt__collection=slot.collection_id,
-        prompt__slot__language=slot.language,
-        prompt__state__in=CollectedPrompt.LIVE,
-    )
-    if but is not None:
-        of_language = of_language.exclude(prompt=but)
-    newest = dict(of_language.order_by("number").values_list("prompt", "text"))
-    found = _likeliest(signature, list(newest.values()), [_signature(one) for one in newest.values()])
-    prompts = list(newest)
-    likely = [SimilarPrompt(0, newest[prompts[place]], prompt=prompts[place]) for place in found]
-    left = MOST_READ
-    for dataset in _datasets(slot):
-        texts, signatures = _texts_of(dataset.pk, slot.language)
-        found = _likeliest(signature, texts[:left], signatures[:left])
-        likely += [SimilarPrompt(0, texts[place], dataset=dataset.pk) for place in found]
-        if (left := left - len(texts)) <= 0:
-            break
-    compared = [
-        SimilarPrompt(int(ratio(words, _words(one.text))), one.text[:COMPARED], one.prompt, one.dataset)
-        for one in likely
-    ]
+    versions, signatures = _newest_versions(slot, but)
+    likely = PromptVersion.objects.filter(pk__in=_likeliest(signature, versions, signatures))
+    compared = [SimilarPrompt(0, known, prompt=prompt) for prompt, known in likely.values_list("prompt", "text")]
+    items = Item.objects.filter(pk__in=_likeliest(signature, *_signed_items(_datasets(slot, reader), slot.language)))
+    compared += [SimilarPrompt(0, prompt_of(one.fields, one.turns), dataset=one.dataset_id) for one in items]
+    shares = [replace(one, share=int(ratio(words, _words(one.text))), text=one.text[:COMPARED]) for one in compared]
     shown: dict[str, SimilarPrompt] = {}
-    for one in sorted(compared, key=lambda one: (-one.share, one.dataset is not None)):
+    for one in sorted(shares, key=lambda one: (-one.share, one.dataset is not None)):
         if one.share >= SIMILAR:
             shown.setdefault(one.text, one)
     return tuple(shown.values())[:MOST_SHOWN]
 
 
-def _likeliest(signature: NDArray[np.uint32], texts: Sequence[str], signatures: Any) -> list[int]:
-    """The places of the texts whose signatures are most alike."""
+def _newest_versions(slot: PromptSlot, but: CollectedPrompt | None) -> tuple[list[int], NDArray[np.uint32]]:
+    """The newest versions of the collection's live prompts in a language, with their signatures. One that has none (it
+    came in a bundle) gets it now."""
+    later = PromptVersion.objects.filter(prompt=OuterRef("prompt"), number__gt=OuterRef("number"))
+    newest = PromptVersion.objects.filter(
+        ~Exists(later),
+        prompt__collection=slot.collection_id,
+        prompt__slot__language=slot.language,
+        prompt__state__in=CollectedPrompt.LIVE,
+    )
+    if but is not None:
+        newest = newest.exclude(prompt=but)
+    signed = dict(newest.values_list("pk", "signature"))
+    unsigned = [pk for pk, signature in signed.items() if not signature]
+    for pk, text in PromptVersion.objects.filter(pk__in=unsigned).values_list("pk", "text"):
+        signed[pk] = stored_signature(text)
+        PromptVersion.objects.filter(pk=pk).update(signature=signed[pk])
+    return list(signed), _read_signatures(signed.values())
+
+
+def _likeliest(signature: NDArray[np.uint32], keys: Sequence[int], signatures: NDArray[np.uint32]) -> list[int]:
+    """The keys of the texts whose signatures are most alike."""
     import numpy as np
 
-    if not texts:
+    if not keys:
         return []
-    shares = (np.asarray(signatures) == signature).mean(axis=1)
-    return [int(place) for place in np.argsort(-shares, kind="stable")[:MOST_CANDIDATES] if shares[place] > 0]
+    shares = (signatures == signature).mean(axis=1)
+    return [keys[int(place)] for place in np.argsort(-shares, kind="stable")[:MOST_CANDIDATES] if shares[place] > 0]
 
 
 def _words(text: str) -> str:
@@ -141,17 +151,41 @@ def _words(text: str) -> str:
     return item.words[:COMPARED]
 
 
-@lru_cache(maxsize=20_000)
-def _signature(text: str) -> NDArray[np.uint32]:
-    return text_signature(_words(text).ljust(SHINGLE))
+def stored_signature(text: str) -> str:
+    """The signature of a text as it is stored: little-endian numbers, in hexadecimal digits."""
+    return text_signature(_words(text).ljust(SHINGLE)).astype("<u4").tobytes().hex()
 
 
-@lru_cache(maxsize=64)
-def _texts_of(dataset: int, language: str) -> tuple[list[str], list[NDArray[np.uint32]]]:
-    """The different prompts of a dataset in this language, which never change, with their signatures."""
-    rows = Item.objects.filter(dataset=dataset, language=language).order_by("ordinal").values_list("fields", "turns")
-    texts = dict.fromkeys(text for fields, turns in rows[:MOST_READ] if (text := prompt_of(fields, turns)))
-    return list(texts), [_signature(text) for text in texts]
+def _read_signatures(stored: Iterable[str]) -> NDArray[np.uint32]:
+    import numpy as np
+
+    return np.frombuffer(bytes.fromhex("".join(stored)), dtype="<u4").reshape(-1, PERMUTATIONS)
+
+
+# Datasets never change, so these hold as long as the project has no new one. Of 20,000 items, 3 and 5 MB are kept.
+@lru_cache(maxsize=8)
+def _identities(datasets: tuple[int, ...], language: str) -> Mapping[str, int]:
+    """The different prompts of the first `MOST_READ` items in this language: their identities, and an item of each."""
+    known: dict[str, int] = {}
+    left = MOST_READ
+    for dataset in datasets:
+        items = Item.objects.filter(dataset=dataset, language=language).order_by("ordinal")
+        for pk, fields, turns in items.values_list("pk", "fields", "turns")[:left].iterator(1_000):
+            left -= 1
+            if text := prompt_of(fields, turns):
+                known.setdefault(text_identity(language, text), pk)
+    return known
+
+
+@lru_cache(maxsize=8)
+def _signed_items(datasets: tuple[int, ...], language: str) -> tuple[list[int], NDArray[np.uint32]]:
+    """The items of `_identities` with the signatures of their prompts."""
+    keys = list(_identities(datasets, language).values())
+    signed: dict[int, str] = {}
+    for start in range(0, len(keys), 500):
+        items = Item.objects.filter(pk__in=keys[start : start + 500]).values_list("pk", "fields", "turns")
+        signed |= {pk: stored_signature(prompt_of(fields, turns)) for pk, fields, turns in items}
+    return list(signed), _read_signatures(signed.values())
 
 
 def prompt_of(fields: Mapping[str, Any], turns: Sequence[Mapping[str, str]]) -> str:

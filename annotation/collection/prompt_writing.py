@@ -146,7 +146,7 @@ def submit_prompt(
     _refuse_older(stored_draft(member=member, slot=slot, prompt=prompt), text, based_on)
     identity = text_identity(slot.language, text)
     _refuse_same_text(slot, text, prompt)
-    shown = notices or prompt_originality.notices_about(slot=slot, text=text, but=prompt)
+    shown = notices or prompt_originality.notices_about(slot=slot, text=text, but=prompt, reader=member.annotator_id)
     try:
         with transaction.atomic():
             if prompt is None:
@@ -175,6 +175,7 @@ def submit_prompt(
                 text=text,
                 key=key,
                 notices=shown.as_json(),
+                signature=prompt_originality.stored_signature(text),
             )
             audit.record(actor=member.annotator.user, project=collection.project, verb="submit prompt", subject=target)
     except (IntegrityError, Refused) as error:
@@ -200,7 +201,7 @@ def _refuse_same_text(slot: PromptSlot, text: str, prompt: CollectedPrompt | Non
     newest = prompt.versions.order_by("-number").first() if prompt else None
     if newest is not None and text_identity(slot.language, newest.text) == text_identity(slot.language, text):
         raise _same_text(_("Nothing is changed yet. Read the comment, then change the text."))
-    if prompt_originality.dataset_with(slot=slot, text=text) is not None:
+    if prompt_originality.is_in_dataset(slot=slot, text=text):
         raise _same_text(_("A dataset of this project has this very prompt. Write another one."))
 
 
@@ -285,6 +286,20 @@ def review_prompt(
     return version
 
 
+def release_prompt(*, prompt: CollectedPrompt, actor: User | None = None) -> None:
+    """Give the place of a prompt that was sent back, and is not revised, to somebody else; its versions stay.
+
+    Refused: codes ``wrong_state``, ``archived``.
+    """
+    project = prompt.collection.project
+    access.refuse_archived(project)
+    with transaction.atomic():
+        returned = CollectedPrompt.objects.filter(pk=prompt.pk, state=CollectedPrompt.State.RETURNED)
+        if not returned.update(state=CollectedPrompt.State.RELEASED, changed_at=timezone.now()):
+            raise _wrong_state()
+        audit.record(actor=actor, project=project, verb="release prompt", subject=prompt)
+
+
 def _notify_author(version: PromptVersion, decision: str) -> None:
     """Mail the author that a prompt came back, in the language of their interface; an accepted one is on their page."""
     author = version.author.annotator.user
@@ -313,6 +328,8 @@ def redact_prompts(user: User, project: Project | None = None) -> None:
     """
     annotators = Annotator.objects.filter(user=user, **({"project": project} if project else {}))
     CollectedPrompt.objects.filter(author__annotator__in=annotators, state=CollectedPrompt.State.DRAFT).delete()
-    CollectedPrompt.objects.filter(author__annotator__in=annotators).exclude(draft="").update(draft="")
+    own = CollectedPrompt.objects.filter(author__annotator__in=annotators)
+    own.exclude(draft="").update(draft="")
+    own.filter(state=CollectedPrompt.State.RETURNED).update(state=CollectedPrompt.State.RELEASED)
     PromptVersion.objects.filter(reviewer__annotator__in=annotators).exclude(comment="").update(comment="")
     CollectionMember.objects.filter(annotator__in=annotators).update(writes=False, reviews=False)

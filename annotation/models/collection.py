@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from typing import ClassVar
 
 from django.conf import settings
@@ -98,6 +99,11 @@ class CollectionMember(models.Model):
         return self.annotator.pseudonym
 
 
+def new_prompt_code() -> str:
+    """A name that no other prompt has, here or elsewhere."""
+    return "".join(secrets.choice("abcdefghjkmnpqrstuvwxyz23456789") for _place in range(10))
+
+
 class CollectedPromptQuerySet(models.QuerySet["CollectedPrompt"]):
     def submitted(self) -> CollectedPromptQuerySet:
         """Without drafts."""
@@ -106,7 +112,9 @@ class CollectedPromptQuerySet(models.QuerySet["CollectedPrompt"]):
 
 class CollectedPrompt(models.Model):
     """A prompt for a slot. `draft`: what its author has entered and not submitted; `digest`: of the language and the
-    plain words of its newest version, so that no two prompts of a collection are equal."""
+    plain words of its newest version, so that no two prompts of a collection are equal. `code`: its name in files and
+    datasets, and in another installation. The place of a released prompt was given to
+    somebody else after it was sent back."""
 
     class State(models.TextChoices):
         DRAFT = "draft", pgettext_lazy("prompt", "Draft")
@@ -114,12 +122,14 @@ class CollectedPrompt(models.Model):
         RETURNED = "returned", pgettext_lazy("prompt", "Sent back")
         ACCEPTED = "accepted", pgettext_lazy("prompt", "Accepted")
         REJECTED = "rejected", pgettext_lazy("prompt", "Rejected")
+        RELEASED = "released", pgettext_lazy("prompt", "Given to somebody else")
 
     LIVE = ("in_review", "returned", "accepted")
 
     collection = models.ForeignKey(PromptCollection, on_delete=models.PROTECT, related_name="prompts")
     slot = models.ForeignKey(PromptSlot, on_delete=models.PROTECT, related_name="prompts")
     author = models.ForeignKey(CollectionMember, on_delete=models.PROTECT, related_name="prompts")
+    code = models.CharField(max_length=10, default=new_prompt_code, editable=False)
     state = models.CharField(max_length=9, choices=State, default=State.DRAFT)
     draft = models.TextField(blank=True)
     digest = models.CharField(max_length=64, blank=True)
@@ -140,7 +150,7 @@ class CollectedPrompt(models.Model):
                 name="prompt_text_unique",
             ),
             models.CheckConstraint(
-                condition=Q(state__in=["draft", "in_review", "returned", "accepted", "rejected"]),
+                condition=Q(state__in=["draft", "in_review", "returned", "accepted", "rejected", "released"]),
                 name="prompt_state_known",
             ),
         ]
@@ -151,7 +161,8 @@ class CollectedPrompt(models.Model):
 
 class PromptVersion(models.Model):
     """A text that was submitted, and its review. It never changes after the review. `key`: of the submission, so that
-    one sent twice is stored once. `notices`: what its author was shown of similar texts and the language."""
+    one sent twice is stored once. `notices`: what its author was shown of similar texts and the language. `signature`:
+    of its text, by which similar ones are found; empty until it is needed."""
 
     class Decision(models.TextChoices):
         NONE = "", pgettext_lazy("prompt", "Not reviewed")
@@ -165,6 +176,7 @@ class PromptVersion(models.Model):
     text = models.TextField()
     key = models.UUIDField()
     notices = models.JSONField(default=dict)
+    signature = models.CharField(max_length=512, blank=True, editable=False)
     submitted_at = models.DateTimeField(default=timezone.now, editable=False)
     decision = models.CharField(max_length=9, choices=Decision, default=Decision.NONE, blank=True)
     comment = models.TextField(blank=True)

@@ -276,6 +276,9 @@ def _lead_part(collection: PromptCollection) -> dict[str, Any]:
         "matrix_languages": [languages.name_for(tag, spoken) for tag in tags],
         "matrix": [(kind, [cells.get(tag) for tag in tags]) for kind, cells in rows.items()],
         "people": [person for person in people if person.pk not in members],
+        "sent_back": CollectedPrompt.objects.filter(collection=collection, state=CollectedPrompt.State.RETURNED)
+        .select_related("slot", "author__annotator")
+        .order_by("changed_at")[:PAGE],
         "prompts": CollectedPrompt.objects.filter(collection=collection)
         .exclude(state=CollectedPrompt.State.DRAFT)
         .exists(),
@@ -365,6 +368,17 @@ def _as_file(lines: Iterable[str], name: str) -> StreamingHttpResponse:
     return StreamingHttpResponse(lines, content_type="text/csv; charset=utf-8", headers=headers)
 
 
+@require_POST
+@login_required
+def release_prompt_view(request: HttpRequest, project: str, collection: int, prompt: int) -> HttpResponse:
+    """Give the place of a prompt that was sent back to somebody else."""
+    current = _collection(request, project, collection, sighted=True)
+    shown = get_object_or_404(current.prompts.select_related("collection__project"), pk=prompt)
+    with refusals_as_messages(request, done=_("Somebody else can write this prompt now.")):
+        prompt_writing.release_prompt(prompt=shown, actor=request.user)
+    return redirect("prompt_collection", project, current.pk)
+
+
 # --- writing ----------------------------------------------------------------------------------------------------------
 @never_cache
 @pages_and_forms
@@ -390,7 +404,7 @@ def _write(
     about: dict[str, Any] = {"member": member, "slot": slot, "text": text, "prompt": prompt, "based_on": based_on}
     try:
         checked = prompt_writing.checked_text(text)
-        notices = prompt_originality.notices_about(slot=slot, text=checked, but=prompt)
+        notices = prompt_originality.notices_about(slot=slot, text=checked, but=prompt, reader=member.annotator_id)
         is_seen = request.POST.get("seen") == text_identity(slot.language, checked)
         is_new = not prompt_writing.is_submitted(member, key)
         if is_new and ("check" in request.POST or (notices.is_striking and not is_seen)):
@@ -537,9 +551,13 @@ def prompt_page(request: HttpRequest, project: str, collection: int, prompt: int
         member is not None and member.reviews and not is_author and shown.state == CollectedPrompt.State.IN_REVIEW
     )
     notices = None
-    if shown.state == CollectedPrompt.State.IN_REVIEW and (may_review or is_sighted):
-        found = prompt_originality.notices_about(slot=shown.slot, text=versions[0].text, but=shown)
+    if may_review and member is not None:
+        found = prompt_originality.notices_about(
+            slot=shown.slot, text=versions[0].text, but=shown, reader=member.annotator_id
+        )
         notices = _shown_notices(found)
+    elif shown.state == CollectedPrompt.State.IN_REVIEW and is_sighted:  # as they were when it was submitted
+        notices = _shown_notices(PromptNotices.from_json(versions[0].notices))
     context = {
         "title": _("Review a prompt") if may_review else _("Prompt"),
         "project": current.project,

@@ -256,6 +256,7 @@ ACTIONS = {
     "create prompt collection": gettext_lazy("created a prompt collection"),
     "open prompt collection": gettext_lazy("opened a prompt collection again"),
     "reject prompt": gettext_lazy("rejected a prompt"),
+    "release prompt": gettext_lazy("gave the place of a prompt to somebody else"),
     "send back prompt": gettext_lazy("sent a prompt back"),
     "set prompt writers": gettext_lazy("changed who writes and reviews prompts"),
     "store prompts": gettext_lazy("stored accepted prompts as a dataset"),

@@ -18,6 +18,7 @@ from django.db import connection
 
 from accounts import removal
 from accounts.refusals import Refused
+from annotation import allocation, campaigns, panels
 from annotation.collection import prompt_collections, prompt_exports, prompt_originality, prompt_writing
 from annotation.collection.prompt_collections import WantedPrompts
 from annotation.imports import storage
@@ -430,3 +431,84 @@ def test_kinds_survive_their_own_csv(collection: PromptCollection, cast: Cast) -
     file.name = "wanted.csv"
     assert client.post(f"/p/kassa/prompts/{collection.pk}/edit/", {"name": "K", "file": file}).status_code == 302
     assert collection.slots.count() == 4
+
+
+# --- places, names, and what is read of datasets ----------------------------------------------------------------------
+def test_a_returned_prompt_holds_its_place_only_while_its_author_can_revise(
+    cast: Cast, collection: PromptCollection
+) -> None:
+    version = submitted(collection, LETTER, place=1)
+    layla = member(collection, "Layla")
+    prompt_writing.review_prompt(version=version, reviewer=layla, decision="send_back", comment="Pikem")
+    lead, there = cast.client("aino"), f"/p/kassa/prompts/{collection.pk}/"
+
+    def left() -> int:
+        answer = lead.get(f"/api/v1/projects/kassa/prompt-collections/{collection.pk}/").json()
+        return int(answer["progress"][1]["left"])
+
+    assert left() == 0
+    lead.post(f"{there}people/", {"user": cast.maarika.pk, "reviews": "on"})
+    assert left() == 1, "its author does not write any more"
+    lead.post(f"{there}people/", {"user": cast.maarika.pk, "writes": "on"})
+    release = f"{there}{version.prompt_id}/release/"
+    assert left() == 0 and release in lead.get(there).content.decode()
+    assert cast.client("maarika").post(release).status_code == 403
+    lead.post(release)
+    assert left() == 1 and CollectedPrompt.objects.get().state == "released"
+    assert "can&#x27;t be changed" in lead.post(release, follow=True).content.decode()
+    submitted(collection, LETTER, "Layla", 1)  # its text is free again
+
+
+def test_a_prompt_keeps_its_name_in_another_installation(cast: Cast, collection: PromptCollection) -> None:
+    for text, place in ((POEM, 0), (LETTER, 1)):
+        prompt_writing.review_prompt(
+            version=submitted(collection, text, place=place), reviewer=member(collection, "Layla"), decision="accept"
+        )
+    before = prompt_exports.store_prompts(collection=collection, name="Enne")
+    loaded(cast.teine, taken_out(cast.kassa))
+    there = PromptCollection.objects.get(project=cast.teine)
+    names = {}
+    for client, slug, key in (
+        (cast.client("aino"), "kassa", collection.pk),
+        (cast.client("zoltan"), "teine", there.pk),
+    ):
+        client.post(f"/p/{slug}/prompts/{key}/store/", {"name": "Pärast"})
+        after = Item.objects.filter(dataset__name="Pärast", dataset__project__slug=slug)
+        names[slug] = {item.fields["question"]: item.scenario for item in after}
+    assert names["kassa"] == names["teine"] and len(set(names["kassa"].values())) == 2
+    assert set(Item.objects.filter(dataset=before).values_list("scenario", flat=True)) == set(names["kassa"].values())
+
+
+def test_identities_of_datasets_are_read_once_and_without_signatures(
+    cast: Cast, collection: PromptCollection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(prompt_originality, "MOST_READ", 3)
+    for number in range(2):
+        questions = [f"Küsimus {number} {place}: miks on meri soolane ja mägi kõrge?" for place in range(2)]
+        rows = [make.item_row(place, turns=[], fields={"question": text}) for place, text in enumerate(questions)]
+        storage.store(project=cast.kassa, name=f"Vanad {number}", items=rows)
+    datasets = prompt_originality._datasets(collection.slots.all()[0])
+    assert len(prompt_originality._identities(datasets, "et")) == 3, "of the whole project"
+    page = f"/p/kassa/prompts/{collection.pk}/write/{collection.slots.all()[0].pk}/"
+    answer = cast.client("maarika").post(page, {"text": "Küsimus 1 0: miks on meri soolane ja mägi kõrge?"})
+    assert "in a dataset of the project" in answer.content.decode()
+    submitted(collection, POEM)
+    assert len(bytes.fromhex(PromptVersion.objects.get().signature)) == 256
+
+
+def test_nobody_is_shown_texts_that_they_rate_nor_much_of_others(cast: Cast, collection: PromptCollection) -> None:
+    question = "Miks on meri soolane ja mägi kõrge, küsib Küsija? " * 30
+    rows = [make.item_row(0, "et", "atlas", turns=[], fields={"question": question, "answer": "Nii."})]
+    dataset = make.dataset(cast.kassa, rows, name="Hinnatavad")
+    client = cast.client("maarika")
+    check = f"/api/v1/projects/kassa/prompt-collections/{collection.pk}/check/"
+    text = {"slot": collection.slots.all()[0].pk, "text": f"{question} Palun."}
+    shown = client.post(check, text, content_type="application/json").json()["similar"]
+    assert [len(one["text"]) for one in shown] == [600]
+    campaign = campaigns.open_campaign(
+        project=cast.kassa, name="K", dataset=dataset, rubric_version=make.rubric(cast.kassa)
+    )
+    estonian = panels.create(project=cast.kassa, name="Estonian", language="et")
+    panels.seat(panel=estonian, user=cast.maarika)
+    allocation.allocate(campaign=campaign, panel=estonian, overlap=1)
+    assert client.post(check, text, content_type="application/json").json()["similar"] == []

@@ -28,7 +28,7 @@ CauseEnum: TypeAlias = Literal[
     "other",
 ]
 CertaintyEnum: TypeAlias = Literal["none", "optional", "required"]
-CollectedPromptState: TypeAlias = Literal["draft", "in_review", "returned", "accepted", "rejected"]
+CollectedPromptState: TypeAlias = Literal["draft", "in_review", "returned", "accepted", "rejected", "released"]
 ConditionStateEnum: TypeAlias = Literal["holds", "fails", "not_certain", "not_run"]
 CurationFacet: TypeAlias = Literal["issue", "score", "generator", "length"]
 CurationMethod: TypeAlias = Literal["balanced", "random"]
