@@ -17,7 +17,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
-from django.db.models import Count, Max, Q, QuerySet
+from django.db.models import Count, Exists, Max, Q, QuerySet
 from django.utils import timezone
 from django.utils.crypto import salted_hmac
 from django.utils.translation import gettext as _
@@ -37,6 +37,7 @@ from annotation.models import (
     Item,
     MeetingDecision,
     Rating,
+    WritingText,
 )
 from annotation.readers import Span
 from annotation.writers.tables import BATCH, Column, Table, number
@@ -200,9 +201,16 @@ def adjudications_of(campaign: Campaign, item: Item) -> Iterator[Adjudicated]:
 
 
 def rated_by(campaign: Campaign, user: User) -> set[int]:
-    """The items that this person has rated in the campaign: somebody else adjudicates them."""
+    """The items that this person has rated in the campaign or has written: somebody else adjudicates them."""
     own = Annotation.objects.filter(campaign=campaign, annotator__user=user)
-    return set(own.values_list("item", flat=True))
+    return set(own.values_list("item", flat=True)) | _written_by(campaign, user)
+
+
+def _written_by(campaign: Campaign, user: User) -> set[int]:
+    texts = WritingText.objects.filter(annotator__user=user, annotator__project=campaign.project_id)
+    if not texts.exclude(external_id="").exists():
+        return set()
+    return set(Item.objects.of(campaign.dataset).filter(Exists(texts.behind(""))).values_list("pk", flat=True))
 
 
 # --- deciding --------------------------------------------------------------------------------------------------------
@@ -228,6 +236,8 @@ def adjudicate(
     """
     if earlier := _stored(campaign, item, key, actor):
         return earlier
+    if item.pk in _written_by(campaign, actor):
+        raise Refused(_("You wrote this text. Another lead decides on it."), code="own_text")
     if item.pk in rated_by(campaign, actor):
         raise Refused(_("You have rated this item, so somebody else has to adjudicate it."), code="own_rating")
     ratings = seen_ratings(campaign, [item.pk])

@@ -44,6 +44,9 @@ from annotation.models import (
     Selection,
     Skip,
     Taxonomy,
+    WritingDuty,
+    WritingSubmission,
+    WritingText,
 )
 from annotation.readers import FormatError, Problem, excerpt, rubric_from_dict, taxonomy_from_dict
 from annotation.sampling.certificates import require_shown
@@ -142,6 +145,23 @@ def _guided(row: Row, incoming: Incoming) -> None:
 
 def _with_new_key(row: Row, incoming: Incoming) -> None:
     row["key"] = incoming.lease_key(row["prompt"], row["number"])
+
+
+def _with_text_key(row: Row, incoming: Incoming) -> None:
+    row["key"] = incoming.lease_key(row["id"], 0)
+
+
+def _with_sent_key(row: Row, incoming: Incoming) -> None:
+    """A new key, and texts that a page could show."""
+    if not isinstance(row["texts"], list) or not all(isinstance(text, str) for text in row["texts"]):
+        raise ValueError("texts, one for each field or turn")
+    row["key"] = incoming.lease_key(row["text"], row["number"])
+
+
+def _human_texts(project: Project) -> QuerySet[WritingText]:
+    """The texts that were submitted. What is only a draft stays where it was written."""
+    submitted = WritingText.objects.filter(duty__project=project, submissions__isnull=False)
+    return submitted.filter(item__dataset__in=_datasets(project)).distinct()
 
 
 def _certified(row: Row, incoming: Incoming) -> None:
@@ -435,6 +455,32 @@ MEMBERS = (
         ),
         refers={"collection": "prompt_collections", "dataset": "datasets"},
         first=9,
+    ),
+    Member(
+        name="writing_duties",
+        model=WritingDuty,
+        rows=lambda project: WritingDuty.objects.filter(project=project, dataset__in=_datasets(project)),
+        refers={"dataset": "datasets", "panel": "panels"},
+        leaves=_OURS,
+        first=10,
+    ),
+    Member(
+        name="human_texts",
+        model=WritingText,
+        rows=_human_texts,
+        refers={"duty": "writing_duties", "item": "items", "annotator": "annotators", "stored_in": "datasets"},
+        leaves=("key", "draft", "skip_reason", "note"),
+        first=10,
+        on_read=_with_text_key,
+    ),
+    Member(
+        name="text_submissions",
+        model=WritingSubmission,
+        rows=lambda project: WritingSubmission.objects.filter(text__in=_human_texts(project)),
+        refers={"text": "human_texts"},
+        leaves=("key", "decided_by"),
+        first=10,
+        on_read=_with_sent_key,
     ),
     Member(
         name="duties",

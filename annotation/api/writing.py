@@ -100,7 +100,13 @@ class HumanTextSerializer(serializers.Serializer[WritingText]):
 
 
 class WritingDecisionSerializer(serializers.Serializer[Any]):
-    decision = serializers.ChoiceField(choices=["accepted", "returned"])
+    decision = serializers.ChoiceField(
+        choices=["accepted", "returned", texts_read.RELEASED],
+        help_text="`released` gives the place of an unfinished text to somebody else.",
+    )
+    number = serializers.IntegerField(
+        min_value=0, max_value=32_767, default=0, help_text="Of the submission that was read. Needed for a decision."
+    )
     comment = serializers.CharField(max_length=texts_read.LONGEST_COMMENT, default="", allow_blank=True)
 
 
@@ -224,12 +230,15 @@ class HumanTexts(generics.ListAPIView[WritingText]):
 class WritingDecision(APIView):
     @extend_schema(request=WritingDecisionSerializer, responses=HumanTextSerializer)
     def put(self, request: Request, project: str, writing: int, human_text: int) -> Response:
-        """Accept a submitted text, or send it back with a comment."""
+        """Accept a submitted text, send it back with a comment, or give an unfinished one's place to somebody else."""
         found = WritingText.objects.filter(duty=_duty(request.user, project, writing))
         decided = get_object_or_404(found.select_related("item", "annotator", "duty__project"), pk=human_text)
         serializer = WritingDecisionSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
-        texts_read.decide_writing(text=decided, actor=request.user, **serializer.validated_data)
+        if serializer.validated_data["decision"] == texts_read.RELEASED:
+            texts_read.release_writing(text=decided, actor=request.user)
+        else:
+            texts_read.decide_writing(text=decided, actor=request.user, **serializer.validated_data)
         return Response(HumanTextSerializer(decided).data)
 
 

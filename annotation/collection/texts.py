@@ -12,11 +12,12 @@ import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from uuid_utils.compat import uuid7
@@ -31,11 +32,15 @@ from annotation.models import Annotator, Dataset, Item, Panel, PanelSeat, Writin
 from annotation.readers import NAMED_FIELDS
 
 HOLD = timedelta(days=3)
+UNFINISHED = (WritingText.State.WRITING, WritingText.State.RETURNED)
+"""The states of a text that its author has to go on with; after `HOLD` somebody else may take its place."""
 LONGEST_TEXT = 20_000  # characters
 MOST_PER_PROMPT = 20
 MOST_TURNS = 20
 MOST_CHARACTERS = 10_000  # of instructions
 MOST_SECONDS = 30 * 86_400.0
+GIVEN_FIELDS = frozenset({"context", "question", "source", "document", "passages", "passage_a", "passage_b"})
+"""The fields of an item that are a prompt. All others are the text of its generator, or its reference."""
 MUCH_PASTED = 0.5
 """The share of a text that was pasted from which on its author is asked, and leads see it."""
 
@@ -129,22 +134,34 @@ def set_writing_state(*, duty: WritingDuty, state: str, actor: User | None = Non
     """Open, pause or close a duty. Drafts are kept; nothing is submitted while it is not open."""
     if state not in WritingDuty.State.values:
         raise Refused(_("A duty is open, paused or closed."), code="invalid", fields={"state": _("Unknown.")})
+    access.refuse_archived(duty.project)
     with transaction.atomic():
         WritingDuty.objects.filter(pk=duty.pk).update(state=state)
         audit.record(actor=actor, project=duty.project, verb="change duty to write", subject=duty, fields=["state"])
     duty.state = state
 
 
-def prompts_of(duty: WritingDuty) -> list[int]:
+def prompts_of(duty: WritingDuty) -> Sequence[int]:
     """The items whose prompts are written for, in the order of the duty: in the panel's language, the first item of
-    each scenario."""
-    items = items_for(dataset=duty.dataset, panel=duty.panel).order_by("ordinal")
+    each scenario that has at most `MOST_TURNS` turns of the role."""
+    role = duty.part.casefold() if duty.kind == WritingDuty.Kind.TURNS else ""
+    return _ordered_prompts(duty.dataset, duty.dataset.created_at, duty.panel, duty.panel.language, role, duty.seed)
+
+
+@lru_cache(maxsize=64)
+def _ordered_prompts(
+    dataset: Dataset, _created_at: datetime, panel: Panel, _language: str, role: str, seed: int
+) -> tuple[int, ...]:
+    """Items never change, so that pages needn't read them again. The time and the language are part of the key."""
+    items = items_for(dataset=dataset, panel=panel).order_by("ordinal")
     first: dict[tuple[str, str], int] = {}
-    for pk, language, scenario, external in items.values_list("pk", "language", "scenario", "external_id"):
-        first.setdefault((language, scenario or external), pk)
+    columns = ("pk", "language", "scenario", "external_id", *(["turns"] if role else []))
+    for pk, language, scenario, external, *turns in items.values_list(*columns).iterator(1_000):
+        if not role or sum(turn["speaker"].casefold() == role for turn in turns[0]) <= MOST_TURNS:
+            first.setdefault((language, scenario or external), pk)
     ordered = list(first.values())
-    random.Random(duty.seed).shuffle(ordered)
-    return ordered
+    random.Random(seed).shuffle(ordered)
+    return tuple(ordered)
 
 
 # --- what is shown and written ----------------------------------------------------------------------------------------
@@ -163,21 +180,35 @@ class WritingPrompt:
 
 def writing_prompt(duty: WritingDuty, item: Item) -> WritingPrompt:
     """The prompt of an item: nothing of what is to be written is in it."""
+    given = {name: text for name, text in item.fields.items() if name in GIVEN_FIELDS and name != duty.part}
     if duty.kind == WritingDuty.Kind.ANSWER:
-        return WritingPrompt({name: text for name, text in item.fields.items() if name != duty.part}, item.turns, 1, 1)
+        return WritingPrompt(given, _turns_before_answer(duty, item), 1, 1)
     role = duty.part.casefold()
     turns = [None if turn["speaker"].casefold() == role else turn for turn in item.turns]
     own = turns.count(None)
     if own:
-        return WritingPrompt(item.fields, turns, own, own)
-    return WritingPrompt(item.fields, [*turns, *[None] * duty.most_turns], duty.most_turns, 1)
+        return WritingPrompt(given, turns, own, own)
+    return WritingPrompt(given, [*turns, *[None] * duty.most_turns], duty.most_turns, 1)
+
+
+def _turns_before_answer(duty: WritingDuty, item: Item) -> list[dict[str, str]]:
+    """The turns that an answer is written to. Where the item has its answer as the last turns, which are not by the
+    speaker who began, they are left out."""
+    turns = list(item.turns)
+    while duty.part not in item.fields and turns and turns[-1]["speaker"] != turns[0]["speaker"]:
+        turns.pop()
+    return turns
 
 
 def written_parts(duty: WritingDuty, item: Item, texts: Sequence[str]) -> tuple[list[dict[str, str]], dict[str, Any]]:
-    """The turns and fields of the item that a text becomes."""
+    """The turns and fields of the item that a text becomes: the prompt, the text, and the reference if there is one.
+    Nothing else of the item's generator goes out under the person's name."""
+    kept = {name: text for name, text in item.fields.items() if name in GIVEN_FIELDS or name == "reference"}
     if duty.kind == WritingDuty.Kind.ANSWER:
-        order = [*item.fields, *([] if duty.part in item.fields else [duty.part])]
-        return item.turns, {name: texts[0] if name == duty.part else item.fields[name] for name in order}
+        order = [name for name in item.fields if name in kept or name == duty.part]
+        order += [] if duty.part in item.fields else [duty.part]
+        fields = {name: texts[0] if name == duty.part else kept[name] for name in order}
+        return _turns_before_answer(duty, item), fields
     left = iter(texts)
     turns = []
     for turn in writing_prompt(duty, item).turns:
@@ -185,17 +216,18 @@ def written_parts(duty: WritingDuty, item: Item, texts: Sequence[str]) -> tuple[
             turns.append(dict(turn))
         elif text := next(left, ""):
             turns.append({"speaker": duty.part, "text": text})
-    return turns, dict(item.fields)
+    return turns, kept
 
 
 # --- taking a prompt --------------------------------------------------------------------------------------------------
 
 
 def writing_duties(user: User) -> QuerySet[WritingDuty]:
-    """The duties to write of the user's panels, in projects that are not archived, but for closed ones."""
+    """The duties to write of the user's panels, in projects that are not archived; closed ones with own texts only."""
     member = access.member_of(user, project="project")
     own = WritingDuty.objects.filter(member, panel__seats__annotator__user=user, project__archived_at=None)
-    return own.exclude(state=WritingDuty.State.CLOSED).select_related("project", "panel", "dataset")
+    has_texts = Exists(WritingText.objects.filter(duty=OuterRef("pk"), annotator__user=user))
+    return own.filter(~Q(state=WritingDuty.State.CLOSED) | has_texts).select_related("project", "panel", "dataset")
 
 
 def writer_of(*, user: User, duty: int) -> tuple[WritingDuty, Annotator]:
@@ -210,6 +242,7 @@ def take_prompt(*, duty: WritingDuty, annotator: Annotator, now: datetime | None
     """The text that the annotator is writing, else one for the next prompt with a free place; None if there is none."""
     now = now or timezone.now()
     require_writing_open(duty)
+    prompts = prompts_of(duty)
     with transaction.atomic():
         seat = PanelSeat.objects.select_for_update(no_key=True).filter(panel=duty.panel_id, annotator=annotator)
         if not seat.exists():
@@ -220,11 +253,11 @@ def take_prompt(*, duty: WritingDuty, annotator: Annotator, now: datetime | None
             return held
         seen = set(own.values_list("item", flat=True))
         live = WritingText.objects.filter(duty=duty, state__in=WritingText.LIVE)
-        over = Q(state=WritingText.State.WRITING, held_until__lt=now)
+        over = Q(state__in=UNFINISHED, held_until__lt=now)
         taken: dict[int, set[int]] = {}
         for item, place in live.exclude(over).values_list("item", "place"):
             taken.setdefault(item, set()).add(place)
-        for item in prompts_of(duty):
+        for item in prompts:
             free = set(range(1, duty.per_prompt + 1)) - taken.get(item, set())
             if item not in seen and free and (text := _hold(duty, item, annotator, min(free), now)):
                 return text
@@ -233,7 +266,7 @@ def take_prompt(*, duty: WritingDuty, annotator: Annotator, now: datetime | None
 
 def _hold(duty: WritingDuty, item: int, annotator: Annotator, place: int, now: datetime) -> WritingText | None:
     """Hold a place of a prompt, that of somebody whose time for it is over too; None if somebody was faster."""
-    over = WritingText.objects.filter(duty=duty, item=item, place=place, state=WritingText.State.WRITING)
+    over = WritingText.objects.filter(duty=duty, item=item, place=place, state__in=UNFINISHED)
     over.filter(held_until__lt=now).update(state=WritingText.State.RELEASED)
     about: dict[str, Any] = {"duty": duty, "item_id": item, "annotator": annotator, "place": place}
     try:
@@ -268,13 +301,12 @@ def save_writing(
 ) -> datetime:
     """Save what is entered, and return the time. Refused if the text is not being written any more under this key; the
     draft of one that was given to somebody else is kept all the same."""
+    access.refuse_archived(text.duty.project)
     now = timezone.now()
     kept = [storable(one)[: 2 * LONGEST_TEXT] for one in texts][:MOST_TURNS]
     entered = {"draft": kept, "saved_at": now, "seconds": _possible(seconds), "pasted": _count(pasted)}
     own = WritingText.objects.filter(pk=text.pk, key=key)
-    if own.filter(state__in=(WritingText.State.WRITING, WritingText.State.RETURNED)).update(
-        **entered, held_until=now + HOLD
-    ):
+    if own.filter(state__in=UNFINISHED).update(**entered, held_until=now + HOLD):
         return now
     if own.filter(state=WritingText.State.RELEASED).update(**entered):
         sentence = _("Your time for this prompt ended, and somebody else may write for it. Your draft is kept.")
@@ -294,6 +326,8 @@ def submit_writing(
     if (stored := WritingSubmission.objects.filter(text=text, key=key).first()) is not None:
         return _alike(stored, sent)
     require_writing_open(text.duty)
+    if not PanelSeat.objects.filter(panel=text.duty.panel_id, annotator=text.annotator_id).exists():
+        raise Refused(_("You are not a member of this panel. Ask the project lead."), code="not_seated")
     sent = _checked(text, sent)
     warnings = writing_warnings(text, sent, pasted)
     if warnings and not confirmed:
@@ -301,9 +335,8 @@ def submit_writing(
     try:
         with transaction.atomic():
             own = WritingText.objects.filter(pk=text.pk, key=key)
-            open_states = (WritingText.State.WRITING, WritingText.State.RETURNED)
             changes = {"state": WritingText.State.SUBMITTED, "draft": sent, "saved_at": timezone.now()}
-            if not own.filter(state__in=open_states).update(**changes) and not _again(own, text, changes):
+            if not own.filter(state__in=UNFINISHED).update(**changes) and not _again(own, text, changes):
                 raise Refused(_("This text was submitted or skipped in another tab."), code="wrong_state")
             last = WritingSubmission.objects.filter(text=text).order_by("-number").values_list("number", flat=True)
             return WritingSubmission.objects.create(
@@ -399,7 +432,7 @@ def skip_writing(*, text: WritingText, key: UUID, reason: str, note: str = "") -
     """Give a prompt up with a reason: somebody else may write for it. The draft is kept."""
     known = reason if reason in WritingText.SkipReason.values else WritingText.SkipReason.OTHER
     own = WritingText.objects.filter(pk=text.pk, key=key)
-    states = (WritingText.State.WRITING, WritingText.State.RETURNED, WritingText.State.RELEASED)
+    states = (*UNFINISHED, WritingText.State.RELEASED)
     skipped = {"state": WritingText.State.SKIPPED, "skip_reason": known, "note": storable(note).strip()[:500]}
     if not own.filter(state__in=states).update(**skipped) and not own.filter(state=WritingText.State.SKIPPED).exists():
         raise Refused(_("This text was submitted or skipped in another tab."), code="wrong_state")
@@ -424,5 +457,4 @@ def redact_writing(user: User, project: Project | None = None) -> None:
         own, said = own.filter(duty__project=project), said.filter(text__duty__project=project)
     said.update(comment="")
     own.update(draft=[], note="")
-    unfinished = own.filter(state__in=(WritingText.State.WRITING, WritingText.State.RETURNED))
-    unfinished.update(state=WritingText.State.RELEASED)
+    own.filter(state__in=UNFINISHED).update(state=WritingText.State.RELEASED)

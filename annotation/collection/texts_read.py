@@ -6,8 +6,9 @@ id of the item is random, and `desk.leasing` never offers it to its author, in c
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 from uuid import uuid4
 
 from django.db import transaction
@@ -20,14 +21,20 @@ from accounts import access, audit
 from accounts.inputs import storable
 from accounts.models import Project, User
 from accounts.refusals import Refused
-from annotation.collection.texts import HOLD, prompts_of, written_parts
+from annotation.collection.texts import HOLD, UNFINISHED, prompts_of, written_parts
 from annotation.imports import storage
-from annotation.models import Dataset, WritingDuty, WritingSubmission, WritingText
+from annotation.models import Dataset, Item, WritingDuty, WritingSubmission, WritingText
 from annotation.readers import ItemRow
 
 LONGEST_COMMENT = 2_000
 LONGEST_NAME = 200
-NOT_OF_PEOPLE = ("is_translation", "translated_by", "source_language", "source_item", "repeat", "family_is_whole")
+RELEASED = "released"
+"""What pages and the API send instead of a decision, to give an unfinished text's place to somebody else."""
+NOT_OF_PEOPLE = frozenset(
+    {"is_translation", "translated_by", "source_language", "source_item", "source_set_aside", "written_as"}
+    | {"family", "family_is_whole", "repeat", "plan", "spec", "simulator", "user_turns", "ended", "set_aside"}
+    | {f"translation_{name}" for name in ("family", "family_is_whole", "repeat", "plan", "spec")}
+)
 """Attributes of the prompt's item that are about the text of a model, and not about the scenario."""
 
 
@@ -62,9 +69,12 @@ def writing_progress(duty: WritingDuty) -> WritingProgress:
     return WritingProgress(wanted=len(prompts_of(duty)) * duty.per_prompt, **counted)
 
 
-def decide_writing(*, text: WritingText, decision: str, comment: str = "", actor: User | None = None) -> None:
+def decide_writing(
+    *, text: WritingText, number: int, decision: str, comment: str = "", actor: User | None = None
+) -> None:
     """Accept a submitted text, or send it back with a comment; an accepted one may still be sent back until it is
-    stored. The same decision again changes nothing. Nobody decides on their own text."""
+    stored. ``number`` is that of the submission that was read: refused if there is a newer one. The same decision again
+    changes nothing. Nobody decides on their own text."""
     access.refuse_archived(text.duty.project)
     comment = storable(comment).strip()
     if actor is not None and text.annotator.user_id == actor.pk:
@@ -80,6 +90,11 @@ def decide_writing(*, text: WritingText, decision: str, comment: str = "", actor
         raise Refused(wrong, code="invalid", fields={"comment": wrong})
     now = timezone.now()
     with transaction.atomic():
+        WritingText.objects.select_for_update(no_key=True).get(pk=text.pk)
+        newest = WritingSubmission.objects.filter(text=text).order_by("-number").first()
+        if newest is None or newest.number != number:
+            newer = _("The author has submitted another text since. Read it first; nothing was changed.")
+            raise Refused(newer, code="newer_submission")
         own = WritingText.objects.filter(pk=text.pk, stored_in=None)
         if decision == WritingSubmission.Decision.ACCEPTED:
             done = own.filter(state=WritingText.State.SUBMITTED).update(state=WritingText.State.ACCEPTED)
@@ -90,12 +105,22 @@ def decide_writing(*, text: WritingText, decision: str, comment: str = "", actor
             if own.filter(state=decision).exists():
                 return
             raise Refused(_("This text is in another state now; nothing was changed."), code="wrong_state")
-        newest = WritingSubmission.objects.filter(text=text).order_by("-number").values("pk")[:1]
-        WritingSubmission.objects.filter(pk__in=list(newest.values_list("pk", flat=True))).update(
+        WritingSubmission.objects.filter(pk=newest.pk).update(
             decision=decision, comment=comment, decided_by=actor, decided_at=now
         )
         verb = "accept text" if decision == WritingSubmission.Decision.ACCEPTED else "send text back"
         audit.record(actor=actor, project=text.duty.project, verb=verb, subject=text)
+    text.refresh_from_db()
+
+
+def release_writing(*, text: WritingText, actor: User | None = None) -> None:
+    """Give the place of an unfinished text to somebody else. The draft stays with its author."""
+    access.refuse_archived(text.duty.project)
+    with transaction.atomic():
+        unfinished = WritingText.objects.filter(pk=text.pk, state__in=UNFINISHED)
+        if not unfinished.update(state=WritingText.State.RELEASED):
+            raise Refused(_("This text is in another state now; nothing was changed."), code="wrong_state")
+        audit.record(actor=actor, project=text.duty.project, verb="release text", subject=text)
     text.refresh_from_db()
 
 
@@ -161,6 +186,7 @@ def _rows(duty: WritingDuty, texts: Sequence[WritingText]) -> Iterator[ItemRow]:
     codes = generator_codes(duty.project)
     submitted = WritingSubmission.objects.filter(text__in=texts).order_by("number").values_list("text", "texts")
     newest = dict(submitted)
+    differing = _attributes_that_differ(duty)
     for text in texts:
         item = text.item
         turns, fields = written_parts(duty, item, newest[text.pk])
@@ -173,10 +199,23 @@ def _rows(duty: WritingDuty, texts: Sequence[WritingText]) -> Iterator[ItemRow]:
             turns=turns,
             fields=fields,
             attributes={
-                **{key: value for key, value in item.attributes.items() if key not in NOT_OF_PEOPLE},
+                **{key: value for key, value in item.attributes.items() if key not in NOT_OF_PEOPLE | differing},
                 "written_by": "person",
                 "writing_duty": duty.name,
+                "written_as": text.external_id,
             },
             content_warning=item.content_warning,
             line=0,
         )
+
+
+def _attributes_that_differ(duty: WritingDuty) -> set[str]:
+    """The attributes that differ among the items of one scenario in one language: they describe a text, not the
+    scenario."""
+    first: dict[tuple[str, str], Mapping[str, Any]] = {}
+    differing: set[str] = set()
+    items = Item.objects.of(duty.dataset).values_list("language", "scenario", "external_id", "attributes")
+    for language, scenario, external, attributes in items.iterator(1_000):
+        other = first.setdefault((language, scenario or external), attributes)
+        differing |= {name for name in {*other, *attributes} if other.get(name) != attributes.get(name)}
+    return differing

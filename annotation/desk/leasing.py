@@ -69,7 +69,8 @@ WHERE slot.duty_id = %s AND slot.state = 'open'
     WHERE skip.duty_id = slot.duty_id AND skip.item_id = slot.item_id AND skip.annotator_id = %s)
   AND NOT EXISTS (
     SELECT 1 FROM annotation_writingtext written
-    JOIN annotation_item item ON item.external_id = written.external_id
+    JOIN annotation_item item ON written.external_id IN (
+      item.external_id, item.attributes ->> 'written_as', item.attributes ->> 'source_item')
     WHERE written.annotator_id = %s AND written.external_id <> '' AND item.id = slot.item_id)
 ORDER BY slot.position, slot.slot LIMIT 1
 """
@@ -134,7 +135,7 @@ def duties(user: User) -> list[DeskDuty]:
     skipped = Skip.objects.filter(controls.unseen_skips(OuterRef("pk")), ~Exists(answered), annotator__user=user)
     asked = ItemQuestion.objects.filter(duty=OuterRef("pk"))
     same_item = Assignment.objects.filter(duty=OuterRef("duty"), item=OuterRef("item"), annotator__user=user)
-    not_own = ~Exists(same_item), ~Exists(own_writing(annotator__user=user))
+    not_own = ~Exists(same_item), ~Exists(WritingText.objects.filter(annotator__user=user).behind("item__"))
     free = Assignment.objects.filter(*not_own, duty=OuterRef("pk")).exclude(state=Assignment.State.SUBMITTED)
     rows = (
         seated_duties(user).exclude(campaign__state=Campaign.State.CLOSED).select_related("campaign__project", "panel")
@@ -485,13 +486,9 @@ def _free(duty: Duty, annotator: Annotator, item: int | None, now: datetime) -> 
     did not write."""
     open_or_over = Q(state=Assignment.State.OPEN) | Q(state=Assignment.State.LEASED, leased_until__lt=now)
     mine = Exists(Assignment.objects.filter(duty=duty, annotator=annotator, item=OuterRef("item")))
-    free = Assignment.objects.filter(open_or_over, ~mine, ~Exists(own_writing(annotator=annotator)), duty=duty)
+    own_text = Exists(WritingText.objects.filter(annotator=annotator).behind("item__"))
+    free = Assignment.objects.filter(open_or_over, ~mine, ~own_text, duty=duty)
     return free if item is None else free.filter(item=item)
-
-
-def own_writing(**author: Any) -> QuerySet[WritingText]:
-    """The texts of an annotator that are the slot's item, or the one that it is a copy of: nobody rates their own."""
-    return WritingText.objects.filter(**author, external_id=OuterRef("item__external_id")).exclude(external_id="")
 
 
 def _first_pk(statement: str, values: Sequence[int]) -> int | None:

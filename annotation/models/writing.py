@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Q
+from django.db.models import OuterRef, Q
+from django.db.models.fields.json import KeyTextTransform
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
@@ -72,6 +73,13 @@ class WritingTextQuerySet(models.QuerySet["WritingText"]):
         """A person's own texts, while they are a member of the project."""
         return self.filter(access.member_of(user, project="duty__project"), annotator__user=user)
 
+    def behind(self, item: str) -> WritingTextQuerySet:
+        """The texts that the outer query's item is, or that it was copied, translated or cut from. ``item``: the path
+        of that item, such as "item__"; "" in a query of items."""
+        keys: list[Any] = [OuterRef(f"{item}external_id")]
+        keys += [KeyTextTransform(name, OuterRef(f"{item}attributes")) for name in ("written_as", "source_item")]
+        return self.filter(external_id__in=keys).exclude(external_id="")
+
     def seen_by_leads(self, user: User) -> WritingTextQuerySet:
         """Every text of the projects in which the user sees who wrote what."""
         return self.filter(duty__project__memberships__user=user, duty__project__memberships__role__in=SIGHTED)
@@ -83,7 +91,8 @@ class WritingText(models.Model):
     `key` is part of the page's address, and makes a submission idempotent: it changes when a lead sends the text back.
     `draft` is what they entered last: one text for each field or turn. `place`, from 1 to the duty's `per_prompt`, is
     nobody else's while the text is live; when `held_until` is over, somebody else may take it, and the draft stays with
-    its author. `external_id` is that of the item it was stored as: the author does not rate it (`desk/leasing.py`).
+    its author. `external_id` is that of the item it was stored as, and its attribute `written_as`, which items that are
+    made of it keep: the author rates none of them (`behind`).
     """
 
     class State(models.TextChoices):

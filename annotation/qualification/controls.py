@@ -110,9 +110,9 @@ def unseen_skips(duty: Any) -> Q:
 
 def _controls(duty: Duty, annotator: Annotator) -> list[int]:
     """The controls of a duty that the annotator did not write themselves."""
-    written = WritingText.objects.filter(annotator=annotator).exclude(external_id="").values("external_id")
     controls = reference_items(duty=duty, purpose=ReferenceItem.Purpose.CONTROL)
-    return list(controls.exclude(item__external_id__in=written).values_list("item", flat=True))
+    own_text = Exists(WritingText.objects.filter(annotator=annotator).behind("item__"))
+    return list(controls.filter(~own_text).values_list("item", flat=True))
 
 
 def _repeatable(duty: Duty, annotator: Annotator) -> list[int]:

@@ -27,6 +27,7 @@ from annotation.models import (
     QualificationRule,
     ReferenceItem,
     RubricChange,
+    WritingText,
 )
 from annotation.qualification.matching import MatchedShare, ReferenceComparison, compare, shares
 from annotation.qualification.references import drawn_number, hidden_duties, lease_hidden, reference_items, rule_of
@@ -64,12 +65,13 @@ def standings_by_annotator(
     attempts: dict[int, list[ExamAttempt]] = defaultdict(list)
     for attempt in _attempts(duty).filter(annotator__in=annotators).order_by("number"):
         attempts[attempt.annotator_id].append(attempt)
-    unseen = [person for person in annotators if person.pk not in attempts]
+    writers = _writers(annotators)
+    unseen = [person for person in annotators if person.pk not in attempts and person.pk not in writers]
     of_unseen = _standing_after([], duty, unseen[0], rule, now) if unseen else None
     begun = {
         person.pk: _standing_after(attempts[person.pk], duty, person, rule, now)
         for person in annotators
-        if person.pk in attempts
+        if person.pk in attempts or person.pk in writers
     }
     return begun | {person.pk: of_unseen for person in unseen if of_unseen}
 
@@ -114,10 +116,20 @@ def _attempts(duty: Duty) -> QuerySet[ExamAttempt]:
 
 
 def _unseen(duty: Duty, annotator: Annotator) -> list[ReferenceItem]:
-    """The exam's reference items that no attempt of the annotator had."""
+    """The exam's reference items that no attempt of the annotator had, and that they did not write."""
     seen = ExamItem.objects.filter(attempt__duty=duty, attempt__annotator=annotator).values("item")
     pool = reference_items(duty=duty, purpose=Duty.Purpose.EXAM).exclude(item__in=seen)
-    return list(pool.select_related("item"))
+    return list(pool.filter(~_own_text(annotator)).select_related("item"))
+
+
+def _own_text(annotator: Annotator) -> Exists:
+    return Exists(WritingText.objects.filter(annotator=annotator).behind("item__"))
+
+
+def _writers(annotators: Sequence[Annotator]) -> set[int]:
+    """Those of the annotators who wrote a text that is an item now."""
+    stored = WritingText.objects.filter(annotator__in=annotators).exclude(external_id="")
+    return set(stored.values_list("annotator", flat=True))
 
 
 def start_exam(*, duty: Duty, annotator: Annotator, now: datetime | None = None) -> ExamAttempt:
@@ -248,9 +260,21 @@ def training_progress(*, duty: Duty, annotator: Annotator) -> TrainingProgress:
 
 def training_by_annotator(*, duty: Duty, annotators: Sequence[Annotator]) -> dict[int, TrainingProgress]:
     """By annotator, how far they are with the training of a duty."""
-    items = set(reference_items(duty=duty, purpose=Duty.Purpose.TRAINING).values_list("item", flat=True))
-    revisions = _revisions(duty, annotators, items)
-    return {person.pk: _training_of(items, revisions[person.pk]) for person in annotators}
+    items = _training_items(duty, annotators)
+    revisions = _revisions(duty, annotators, set().union(*items.values()))
+    return {person.pk: _training_of(items[person.pk], revisions[person.pk]) for person in annotators}
+
+
+def _training_items(duty: Duty, annotators: Sequence[Annotator]) -> dict[int, set[int]]:
+    """By annotator, the training's items without those that they wrote."""
+    pool = reference_items(duty=duty, purpose=Duty.Purpose.TRAINING)
+    items, writers = set(pool.values_list("item", flat=True)), _writers(annotators)
+    return {
+        person.pk: set(pool.filter(~_own_text(person)).values_list("item", flat=True))
+        if person.pk in writers
+        else items
+        for person in annotators
+    }
 
 
 def _training_of(items: set[int], revisions: Mapping[int, int]) -> TrainingProgress:
@@ -280,7 +304,7 @@ def take_training(
     own = Assignment.objects.filter(duty=hidden, annotator=annotator)
     if held := own.filter(state=Assignment.State.LEASED).first():
         return held
-    items = set(reference_items(duty=duty, purpose=Duty.Purpose.TRAINING).values_list("item", flat=True))
+    items = _training_items(duty, [annotator])[annotator.pk]
     revisions = _revisions(duty, [annotator], items)[annotator.pk]
     order = sorted(items, key=lambda item: (revisions.get(item, 0), drawn_number(duty.seed, "training", item)))
     if not order:

@@ -227,6 +227,8 @@ def _mixed_rows(drawn: DrawnComparison, simulated: Dataset, human: Dataset) -> I
         }
         if dialogue.simulator:
             attributes["simulator"] = dialogue.simulator
+        if written_as := source.attributes.get("written_as"):
+            attributes["written_as"] = written_as
         if source.generator:
             attributes["chatbot"] = source.generator
         if turn is not None:

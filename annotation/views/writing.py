@@ -72,9 +72,12 @@ def writing_view(request: HttpRequest, *, writing: int) -> HttpResponse:
         messages.info(request, _("There is no prompt left for you."))
         return next_address(request, reverse("desk_writing", args=[own_duty.pk]))
     own = WritingText.objects.filter(duty=own_duty, annotator=annotator).select_related("item").order_by("-pk")
-    newest = {row.text_id: row for row in WritingSubmission.objects.filter(text__in=own).order_by("number")}
-    rows = [(text, newest.get(text.pk), _beginning(own_duty, text)) for text in own]
-    context = {"title": own_duty.name, "duty": own_duty, "rows": rows, "is_open": own_duty.state == "open"}
+    page = Paginator(own, PAGE).get_page(request.GET.get("page"))
+    submissions = WritingSubmission.objects.filter(text__in=[text.pk for text in page]).order_by("number")
+    newest = {row.text_id: row for row in submissions}
+    rows = [(text, newest.get(text.pk), _beginning(own_duty, text)) for text in page]
+    context = {"title": own_duty.name, "duty": own_duty, "rows": rows, "page_obj": page}
+    context["is_open"] = own_duty.state == WritingDuty.State.OPEN
     return render(request, "annotation/writing/own_texts.html", context)
 
 
@@ -386,8 +389,14 @@ def writing_read_page(request: HttpRequest, project: str, writing: int, human_te
     if request.method == "POST":
         following = _unread(shown_duty, shown.pk)
         decision, comment = request.POST.get("decision", ""), without_nul(request.POST.get("comment", ""))
+        number = whole_number(request.POST.get("number")) or 0
         try:
-            texts_read.decide_writing(text=shown, decision=decision, comment=comment, actor=request.user)
+            if decision == texts_read.RELEASED:
+                texts_read.release_writing(text=shown, actor=request.user)
+            else:
+                texts_read.decide_writing(
+                    text=shown, number=number, decision=decision, comment=comment, actor=request.user
+                )
         except Refused as refused:
             messages.error(request, refused.sentence)
             following = shown
@@ -406,6 +415,7 @@ def writing_read_page(request: HttpRequest, project: str, writing: int, human_te
         "item": _as_item(shown_duty, shown, newest),
         "notes": [texts.warning_sentence(note, spoken) for note in newest.warnings] if newest else [],
         "submissions": submissions,
+        "is_unfinished": shown.state in texts.UNFINISHED,
         "is_own": shown.annotator.user_id == request.user.pk,
         "after": _unread(shown_duty, shown.pk),
     }

@@ -14,6 +14,7 @@ from itertools import chain
 from typing import Any
 
 from django.db import transaction
+from django.db.models import Q, QuerySet
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
@@ -130,6 +131,7 @@ def store_dataset(
         keys, whole = _refused_or_kept(plan, name=name, only=only, with_natives=with_natives)
         providers = set(plan.generators.values_list("provider", flat=True))
         declared = [endpoints.find_provider(provider) for provider in providers]
+        origin = plan.source or plan.answers_to
         dataset = storage.store(
             project=plan.project,
             name=name,
@@ -138,8 +140,8 @@ def store_dataset(
             staged=staged,
             simulated=any(provider is not None and provider.simulated for provider in declared)
             or (plan.source is not None and plan.source.simulated),
-            layout=plan.source.layout if plan.source else None,
-            licence=plan.source.licence if plan.source else "",
+            layout=origin.layout if origin else None,
+            licence=origin.licence if origin else "",
             derived_from=plan.source,
         )
         # The first items are in the order of the texts.
@@ -173,6 +175,14 @@ def _refused_or_kept(plan: GenerationPlan, *, name: str, only: str, with_natives
     ]
     if not keys:
         raise Refused(_("No text can be stored yet: no family is whole, or nothing is written."), code="wrong_state")
+    if with_natives and plan.source:
+        natives = set(_native_items(plan, plan.source).values_list("external_id", flat=True))
+        rows = Realisation.objects.select_related("family__source", "generator", "simulator").defer("turns", "fields")
+        parts = (rows.filter(pk__in=keys[at : at + CHUNK]) for at in range(0, len(keys), CHUNK))
+        taken = [key for row in chain.from_iterable(parts) if (key := item_key(row)) in natives]
+        if taken:
+            sentence = _("An item “%(item)s” of the source would have the id of a translation.") % {"item": taken[0]}
+            raise Refused(sentence, code="invalid", fields={"with_natives": sentence})
     return keys, whole
 
 
@@ -198,9 +208,17 @@ def family_scenario(family: GenerationFamily) -> str:
 
 def _items(plan: GenerationPlan, keys: Sequence[int], whole: set[int]) -> Iterator[ItemRow]:
     spec = parse_spec(plan.spec)
+    warnings = _warnings_of_prompts(plan)
     texts = Realisation.objects.select_related("family__source", "generator", "simulator").order_by("pk")
     for row in chain.from_iterable(texts.filter(pk__in=keys[at : at + CHUNK]) for at in range(0, len(keys), CHUNK)):
         family, source = row.family, row.family.source
+        of_plan = {
+            "family": family.number,
+            "family_is_whole": family.pk in whole,
+            "repeat": row.repeat,
+            "plan": plan.name,
+            "spec": f"{spec.key} {spec.version}",
+        }
         yield ItemRow(
             external_id=item_key(row),
             language=row.language,
@@ -210,15 +228,10 @@ def _items(plan: GenerationPlan, keys: Sequence[int], whole: set[int]) -> Iterat
             turns=row.turns,
             fields=row.fields,
             attributes={
-                **(_drawn(family, spec) if source is None else _of_twin(row, source)),
-                "family": family.number,
-                "family_is_whole": family.pk in whole,
-                "repeat": row.repeat,
-                "plan": plan.name,
-                "spec": f"{spec.key} {spec.version}",
+                **(_drawn(family, spec) | of_plan if source is None else _of_twin(row, source, of_plan)),
                 **_conversation_attributes(row),
             },
-            content_warning="" if source is None else source.content_warning,
+            content_warning=source.content_warning if source else warnings.get((family.scenario, row.language), ""),
             line=0,
         )
 
@@ -228,10 +241,27 @@ def _drawn(family: GenerationFamily, spec: Spec) -> dict[str, Any]:
     return {name: value for name, value in family.parameters.items() if name not in spec.sources}
 
 
-def _of_twin(row: Realisation, source: Item) -> dict[str, Any]:
-    """The attributes of a translation: those of its source, and where it comes from."""
+def _warnings_of_prompts(plan: GenerationPlan) -> dict[tuple[str, str], str]:
+    """The content warnings of the prompts that a plan answers, by scenario and language: of the first item, as the
+    prompt is (`item_plans.item_families`)."""
+    if plan.answers_to is None:
+        return {}
+    warnings: dict[tuple[str, str], str] = {}
+    prompts = Item.objects.of(plan.answers_to).values_list("scenario", "external_id", "language", "content_warning")
+    for scenario, external, language, warning in prompts.iterator(CHUNK):
+        warnings.setdefault((scenario or external, language), warning)
+    return warnings
+
+
+def _of_twin(row: Realisation, source: Item, of_plan: dict[str, Any]) -> dict[str, Any]:
+    """The attributes of a translation: those of its source, under which both are joined, and where it comes from. Of a
+    source that was set aside the reason is `source_set_aside`, because the translation has its own decision."""
+    kept = {**source.attributes}
+    if "set_aside" in kept:
+        kept["source_set_aside"] = kept.pop("set_aside")
     return {
-        **source.attributes,
+        **kept,
+        **{f"translation_{name}": value for name, value in of_plan.items()},
         "is_translation": True,
         "translated_by": row.generator.name,
         "source_language": source.language,
@@ -239,16 +269,20 @@ def _of_twin(row: Realisation, source: Item) -> dict[str, Any]:
     }
 
 
-def _natives(plan: GenerationPlan, source: Dataset) -> Iterator[ItemRow]:
-    """Copies of the items of the source dataset that the translations are compared with: in the plan's languages, and
-    of the same scenarios; where items have no scenario, all in these languages."""
+def _native_items(plan: GenerationPlan, source: Dataset) -> QuerySet[Item]:
+    """The items of the source dataset that the translations are compared with: in the plan's languages, and of the same
+    scenarios; where items have no scenario, all in these languages. Earlier translations are no natives."""
     sources = Item.objects.filter(pk__in=plan.families.values("source"))
     scenarios = set(sources.exclude(scenario="").values_list("scenario", flat=True))
     natives = Item.objects.of(source).filter(language__in=[*plan.languages, plan.source_language])
-    for item in natives.iterator(CHUNK):
-        if not item.scenario or item.scenario in scenarios:
-            attributes = {"is_translation": False, **item.attributes}
-            yield replace(storage.copied_row(item), attributes=attributes)
+    translated = Item.objects.of(source).filter(attributes__is_translation=True)
+    return natives.exclude(pk__in=translated.values("pk")).filter(Q(scenario="") | Q(scenario__in=scenarios))
+
+
+def _natives(plan: GenerationPlan, source: Dataset) -> Iterator[ItemRow]:
+    """Copies of the natives."""
+    for item in _native_items(plan, source).iterator(CHUNK):
+        yield replace(storage.copied_row(item), attributes={"is_translation": False, **item.attributes})
 
 
 def _conversation_attributes(row: Realisation) -> dict[str, str | int]:

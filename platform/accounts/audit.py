@@ -247,6 +247,7 @@ ACTIONS = {
     "accept text": gettext_lazy("accepted a text of a person"),
     "change duty to write": gettext_lazy("changed a duty to write"),
     "open duty to write": gettext_lazy("opened a duty to write"),
+    "release text": gettext_lazy("gave the prompt of a text to somebody else"),
     "send text back": gettext_lazy("sent a text back to its author"),
     "store written texts": gettext_lazy("stored texts of people as items"),
     "accept prompt": gettext_lazy("accepted a prompt"),

@@ -90,6 +90,7 @@ SPECIFIC = {
     "locked": "The alignment is locked, or still open where it must be locked.",
     "looked": "The look was taken already.",
     "lost": "The work was removed or taken over while it was running.",
+    "newer_submission": "The author has submitted another text since the one that was read.",
     "no_cases": "There are no cases to learn from.",
     "no_dataset": "Name a version of the dataset.",
     "no_event": "Name at least one event that exists.",

@@ -262,6 +262,7 @@ NEW_MEMBERS = {
     9: [
         *("plans", "plan_generators", "families", "realisations", "generation_attempts", "plan_datasets"),
         *("prompt_collections", "prompt_slots", "prompt_writers", "prompts", "prompt_versions", "prompt_datasets"),
+        *("writing_duties", "human_texts", "text_submissions"),
     ],
 }
 
@@ -361,7 +362,7 @@ def test_whether_ratings_were_blind_is_carried(cast: Cast, study: Campaign) -> N
 
 REFUSALS = {
     "another word": (replaced("ratings.jsonl", b'"score":2.0', b'"score":3.0'), False, "digest"),
-    "a newer version": (replaced("manifest.json", b'"version": 9', b'"version": 10'), False, "newer Panelbench"),
+    "a newer version": (replaced("manifest.json", b'"version": 10', b'"version": 11'), False, "newer Panelbench"),
     "no member": (lambda members: members.pop("ratings.jsonl"), False, "ratings.jsonl"),
     "a member more": (lambda members: members.update({"more.jsonl": b""}), False, "more.jsonl"),
     "no manifest": (lambda members: members.pop("manifest.json"), False, "manifest.json"),

@@ -106,8 +106,8 @@ def test_a_person_writes_a_lead_accepts_and_the_text_stands_blind_among_the_mode
     assert "0 of 3 accepted" in listed
     read = reverse("writing_text", args=["kassa", duty.pk, text.pk])
     assert ANSWER.replace("'", "&#x27;") in lead.get(read).content.decode()
-    assert lead.post(read, {"decision": "returned"}).headers["Location"] == read, "a comment is missing"
-    lead.post(read, {"decision": "returned", "comment": "Lühemalt, palun."})
+    assert lead.post(read, {"decision": "returned", "number": 1}).headers["Location"] == read, "a comment is missing"
+    lead.post(read, {"decision": "returned", "number": 1, "comment": "Lühemalt, palun."})
     again = client.get(reverse("desk_writing", args=[duty.pk])).content.decode()
     assert "Lühemalt, palun." in again and "Sent back" in again
     text.refresh_from_db()
@@ -117,7 +117,7 @@ def test_a_person_writes_a_lead_accepts_and_the_text_stands_blind_among_the_mode
     second = reverse("desk_writing_text", args=[text.key])
     assert ANSWER[:40] in client.get(second).content.decode(), "it begins with what was submitted"
     assert submitted(client, second, shorter).status_code == 302
-    lead.post(read, {"decision": "accepted"})
+    lead.post(read, {"decision": "accepted", "number": 2})
     assert "1 of 3 accepted" in lead.get(reverse("writing_duties", args=["kassa"])).content.decode()
 
     stored = lead.post(reverse("writing_store", args=["kassa", duty.pk]), {"name": ""})
@@ -139,7 +139,7 @@ def test_nobody_rates_a_text_that_they_wrote_nor_a_copy_of_it(cast: Cast) -> Non
     written = texts.take_prompt(duty=duty, annotator=annotator(cast, cast.maarika))
     assert written is not None
     texts.submit_writing(text=written, key=written.key, texts=[ANSWER])
-    texts_read.decide_writing(text=written, decision="accepted", actor=cast.aino)
+    texts_read.decide_writing(number=1, text=written, decision="accepted", actor=cast.aino)
     dataset = texts_read.store_writing(duty=duty)
     item = Item.objects.of(dataset).get(generator="person 01")
     estonian_items = Item.objects.of(dataset).filter(language="et")
@@ -193,7 +193,7 @@ def test_a_role_is_written_turn_by_turn_and_the_other_half_is_given(cast: Cast) 
         "desk_writing", args=[duty.pk]
     )
     for text in WritingText.objects.all():
-        texts_read.decide_writing(text=text, decision="accepted", actor=cast.aino)
+        texts_read.decide_writing(number=1, text=text, decision="accepted", actor=cast.aino)
     dataset = texts_read.store_writing(duty=duty, name="Pooled")
     first, second = (dataset.items.get(scenario=f"s{number}") for number in (0, 1))
     assert [turn["speaker"] for turn in first.turns] == ["Klient", "agent", "Klient"]
@@ -269,10 +269,12 @@ def test_a_paused_duty_keeps_drafts_and_a_lead_does_not_decide_on_their_own_text
     assert submitted(client, address, ANSWER).status_code == 302
     text = WritingText.objects.get()
     with pytest.raises(Refused) as refused:
-        texts_read.decide_writing(text=text, decision="accepted", actor=cast.aino)
+        texts_read.decide_writing(number=1, text=text, decision="accepted", actor=cast.aino)
     assert refused.value.code == "own_text"
-    texts_read.decide_writing(text=text, decision="accepted", actor=cast.boris)
-    texts_read.decide_writing(text=text, decision="accepted", actor=cast.boris)  # nothing happens a second time
+    texts_read.decide_writing(number=1, text=text, decision="accepted", actor=cast.boris)
+    texts_read.decide_writing(
+        number=1, text=text, decision="accepted", actor=cast.boris
+    )  # nothing happens a second time
 
 
 def test_only_the_panel_writes_and_only_leads_read(cast: Cast) -> None:
@@ -332,7 +334,7 @@ def test_the_forms_api_and_command(cast: Cast) -> None:
     listed = lead.get(f"/api/v1/projects/kassa/writing/{duty}/texts/?state=submitted").json()["results"]
     assert listed[0]["submissions"][0]["texts"] == [ANSWER]
     decision = f"writing/{duty}/texts/{listed[0]['id']}/decision/"
-    assert sent(lead, "put", decision, decision="accepted").json()["state"] == "accepted"
+    assert sent(lead, "put", decision, decision="accepted", number=1).json()["state"] == "accepted"
     assert sent(lead, "put", f"writing/{duty}/state/", state="closed").json()["state"] == "closed"
     out = StringIO()
     call_command("writing", "kassa", "--store", "API", "--name", "Inimesed", stdout=out)
@@ -350,7 +352,7 @@ def test_prompts_that_nobody_rates_are_stored_as_a_dataset_of_their_own(cast: Ca
     text = texts.take_prompt(duty=duty, annotator=annotator(cast, cast.maarika))
     assert text is not None
     texts.submit_writing(text=text, key=text.key, texts=[ANSWER])
-    texts_read.decide_writing(text=text, decision="accepted", actor=cast.aino)
+    texts_read.decide_writing(number=1, text=text, decision="accepted", actor=cast.aino)
     with pytest.raises(Refused) as refused:
         texts_read.store_writing(duty=duty)
     assert list(refused.value.fields) == ["name"]

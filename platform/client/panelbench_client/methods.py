@@ -653,11 +653,12 @@ class PlainMethods(ServerConnection):
         human_text: int,
         decision: types.WritingDecisionDecisionEnum,
         *,
+        number: int | None = None,
         comment: str | None = None,
     ) -> types.HumanText:
         """Accept a text of a person, or send it back with a comment."""
         sent: dict[str, Any] = {"decision": decision}
-        sent |= given(comment=comment)
+        sent |= given(number=number, comment=comment)
         address = self.at("writing/{}/texts/{}/decision/", writing, human_text)
         return cast(types.HumanText, self.json("PUT", address, json=sent, repeatable=True))
 

@@ -182,7 +182,7 @@ WhatEnum: TypeAlias = Literal[
     "recomputation",
     "bundle",
 ]
-WritingDecisionDecisionEnum: TypeAlias = Literal["accepted", "returned"]
+WritingDecisionDecisionEnum: TypeAlias = Literal["accepted", "returned", "released"]
 WritingDutyKind: TypeAlias = Literal["answer", "turns"]
 WritingSubmissionDecisionEnum: TypeAlias = Literal["accepted", "returned"]
 WritingTextState: TypeAlias = Literal["writing", "submitted", "returned", "accepted", "skipped", "released"]
@@ -2656,6 +2656,7 @@ class WorkflowStep(TypedDict):
 
 class WritingDecision(TypedDict):
     decision: WritingDecisionDecisionEnum
+    number: NotRequired[int]
     comment: NotRequired[str]
 
 

@@ -14,6 +14,7 @@ from judging.generation.specs import ANSWERS, parse_spec, preset
 from judging.models import GenerationPlan, Realisation
 from tests import make
 from tests.cast import Cast
+from tests.judging.generation.test_writing import written
 from tests.provider_server import RunningProvider
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -69,6 +70,23 @@ def test_the_answers_stand_under_the_scenario_of_their_prompt(cast: Cast, provid
             assert item.attributes["task"] == "Letter" and item.attributes["version"] == 2
             assert item.attributes["plan"] == "Answers" and item.attributes["family_is_whole"]
             assert "prompt" not in item.attributes
+
+
+@pytest.mark.both_databases
+def test_answers_keep_the_warning_layout_and_licence_of_their_prompt(cast: Cast, provider: RunningProvider) -> None:
+    """Without the warning a rater would know an answer of a model from that of a person."""
+    source = prompts(cast)
+    source.items.filter(external_id="p2").update(content_warning="Mentions «surm»")
+    layout = {"fields": ["question", "answer"]}
+    Dataset.objects.filter(pk=source.pk).update(licence="CC BY 4.0", layout=layout)
+    source.refresh_from_db()
+    plan = item_plans.plan_answers(dataset=source, name="Answers", generators=MODELS)
+    assert plans.start_plan(plan=plan)
+    written(plan)
+    stored = storing.store_dataset(plan=plan, name="Answered")
+    warned = stored.items.exclude(content_warning="").values_list("scenario", "content_warning")
+    assert list(warned) == [("p2", "Mentions «surm»")] * 2
+    assert (stored.licence, stored.layout) == ("CC BY 4.0", layout)
 
 
 def test_what_can_not_be_answered_is_refused(cast: Cast, provider: RunningProvider) -> None:

@@ -156,6 +156,46 @@ def test_native_against_translated_is_a_question_of_the_pages(cast: Cast, provid
     assert means == {"false": (3.0, "6"), "true": (1.0, "6")}
 
 
+@pytest.mark.both_databases
+def test_a_twin_joins_its_source_by_family_and_does_not_inherit_its_fault(
+    cast: Cast, provider: RunningProvider
+) -> None:
+    source = natives(cast)
+    made = {"family": 7, "family_is_whole": False, "repeat": 2, "plan": "Algne", "spec": "own 3"}
+    Item.objects.filter(dataset=source).update(attributes={**made, "set_aside": "role_confusion"})
+    plan = twins(cast, source, generators=[plans.GeneratorChoice(provider="simulated", model="sim-steady")])
+    assert plans.start_plan(plan=plan)
+    written(plan)
+    for item in storing.store_dataset(plan=plan, name="Kaksikud").items.all():
+        assert item.attributes.items() >= made.items()
+        assert item.attributes["source_set_aside"] == "role_confusion" and "set_aside" not in item.attributes
+        assert (item.attributes["translation_plan"], item.attributes["translation_repeat"]) == ("Twins", 1)
+
+
+@pytest.mark.both_databases
+def test_earlier_twins_are_no_natives_and_an_id_that_is_taken_is_refused(cast: Cast, provider: RunningProvider) -> None:
+    model = [plans.GeneratorChoice(provider="simulated", model="sim-steady")]
+    natives(cast)
+    for source, name in (("Kõned «päris»", "Segu"), ("Segu", "Segu 2")):
+        plan = twins(cast, Dataset.objects.get(name=source), name=name, generators=model)
+        assert plans.start_plan(plan=plan)
+        written(plan)
+        client = cast.client("boris")
+        store = reverse("generation_store", args=["kassa", plan.pk])
+        client.post(store, {"name": name, "only": "whole", "with_natives": "on"})
+        kept = [item.attributes["is_translation"] for item in Dataset.objects.get(name=name).items.all()]
+        assert (kept.count(True), kept.count(False)) == (6, 12)
+    first = Item.objects.filter(dataset=plan.source, language="et", attributes__is_translation=True).first()
+    native = Item.objects.filter(dataset=plan.source, language="et", attributes__is_translation=False).first()
+    assert first is not None and native is not None
+    taken = first.external_id
+    Item.objects.filter(pk=first.pk).update(external_id="muu")
+    Item.objects.filter(pk=native.pk).update(external_id=taken)
+    answer = client.post(store, {"name": "Segu 3", "only": "whole", "with_natives": "on"}, follow=True)
+    assert "would have the id of a translation" in answer.content.decode()
+    assert not Dataset.objects.filter(name="Segu 3").exists()
+
+
 def test_a_plan_of_twins_is_made_on_the_pages_and_read_beside_its_source(cast: Cast, provider: RunningProvider) -> None:
     source = natives(cast)
     client = cast.client("boris")
