@@ -179,9 +179,9 @@ def _refused_or_kept(plan: GenerationPlan, *, name: str, only: str, with_natives
         natives = set(_native_items(plan, plan.source).values_list("external_id", flat=True))
         rows = Realisation.objects.select_related("family__source", "generator", "simulator").defer("turns", "fields")
         parts = (rows.filter(pk__in=keys[at : at + CHUNK]) for at in range(0, len(keys), CHUNK))
-        taken = [key for row in chain.from_iterable(parts) if (key := item_key(row)) in natives]
-        if taken:
-            sentence = _("An item “%(item)s” of the source would have the id of a translation.") % {"item": taken[0]}
+        doubled = [key for row in chain.from_iterable(parts) if (key := item_key(row)) in natives]
+        if doubled:
+            sentence = _("An item “%(item)s” of the source would have the id of a translation.") % {"item": doubled[0]}
             raise Refused(sentence, code="invalid", fields={"with_natives": sentence})
     return keys, whole
 
