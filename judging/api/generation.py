@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.db import transaction
 from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
 from django.utils.translation import gettext as _
@@ -312,12 +313,12 @@ def read_spec(given: Any) -> Spec:
 
 def _utterance_judging(project: Project, judge: int | None, rubric: int | None, user: User) -> dict[str, Any]:
     """The utterance judge and its rubric as `plans.create_plan` takes them; our rubric is published if it is needed."""
-    if judge is None:
+    if judge is None and rubric is None:
         return {}
     versions = RubricVersion.objects.published().filter(rubric__project=project)
     version = get_object_or_404(versions, pk=rubric) if rubric else utterance_rubric(project=project, actor=user)
     return {
-        "utterance_judge": get_object_or_404(Judge.objects.filter(project=project), pk=judge),
+        "utterance_judge": judge and get_object_or_404(Judge.objects.filter(project=project), pk=judge),
         "utterance_rubric": version,
     }
 
@@ -356,20 +357,21 @@ class GenerationPlans(generics.ListAPIView[GenerationPlan]):
         values = dict(serializer.validated_data)
         current_project = plans_in(request.user, project)[0]
         source = values.pop("source_id")
-        judging = _utterance_judging(
-            current_project, values.pop("utterance_judge_id"), values.pop("utterance_rubric_id"), request.user
-        )
-        plan = plans.create_plan(
-            project=current_project,
-            source=None if source is None else find_source(current_project, source),
-            spec=read_spec(values.pop("spec")),
-            families=values.pop("families_planned"),
-            generators=[plans.GeneratorChoice(**choice) for choice in values.pop("generators")],
-            user_models=[plans.GeneratorChoice(**choice) for choice in values.pop("asked_user_models")],
-            actor=request.user,
-            **judging,
-            **values,
-        )
+        with transaction.atomic():  # our rubric is published only with a plan that needs it
+            judging = _utterance_judging(
+                current_project, values.pop("utterance_judge_id"), values.pop("utterance_rubric_id"), request.user
+            )
+            plan = plans.create_plan(
+                project=current_project,
+                source=None if source is None else find_source(current_project, source),
+                spec=read_spec(values.pop("spec")),
+                families=values.pop("families_planned"),
+                generators=[plans.GeneratorChoice(**choice) for choice in values.pop("generators")],
+                user_models=[plans.GeneratorChoice(**choice) for choice in values.pop("asked_user_models")],
+                actor=request.user,
+                **judging,
+                **values,
+            )
         return Response(GenerationPlanDetailSerializer(plan).data, status=201)
 
 

@@ -114,7 +114,7 @@ def set_aside_code(text: Realisation) -> str:
     """Why a text is set aside, as a code; empty if it is not."""
     if text.decision != Realisation.Decision.SET_ASIDE:
         return ""
-    if text.ended == Realisation.Ended.SET_ASIDE and text.problems:
+    if text.ended == Realisation.Ended.SET_ASIDE and text.problems and text.decided_by_id is None:
         return str(text.problems[0]["code"])
     return BY_READER
 
@@ -128,7 +128,7 @@ def set_aside_counts(plan: GenerationPlan) -> Sequence[SetAsideCounts]:
     }
     aside: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     rows = written.filter(decision=Realisation.Decision.SET_ASIDE).select_related("generator")
-    for text in rows.only("plan", "language", "generator__name", "decision", "ended", "problems"):
+    for text in rows.only("plan", "language", "generator__name", "decision", "decided_by", "ended", "problems"):
         aside[text.language, text.generator.name][set_aside_code(text)] += 1
     return [
         SetAsideCounts(

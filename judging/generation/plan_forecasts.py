@@ -9,7 +9,7 @@ from decimal import Decimal
 from itertools import zip_longest
 from typing import Any
 
-from django.db.models import Avg, Count, F, Q, Sum
+from django.db.models import Avg, Count, F, Q, QuerySet, Sum
 
 from judging.asking import endpoints, prices
 from judging.asking.paid_requests import paid_request
@@ -313,27 +313,30 @@ def _forecast_simulation(
     return GenerationForecast(generators=parts, is_measured=all(measured))
 
 
+def _replies_in_ended(plan: GenerationPlan) -> QuerySet[GenerationAttempt]:
+    """The replies in conversations that have ended, and in their openings: requests grow with every turn."""
+    ended = plan.realisations.filter(state__in=[Realisation.State.WRITTEN, Realisation.State.GIVEN_UP])
+    in_ended = Q(realisation__in=ended.values("pk")) | Q(realisation__in=ended.values("opening"))
+    return GenerationAttempt.objects.filter(in_ended, outcome=GenerationAttempt.Outcome.REPLIED)
+
+
 def _accepted_turns(plan: GenerationPlan) -> int:
     """How many user turns were accepted: by the utterance judge, where there is one."""
     steps = (Step.VERDICT,) if plan.utterance_judge_id else STEPS_OF[Role.USER_MODEL]
-    replied = GenerationAttempt.objects.filter(realisation__plan=plan, outcome=GenerationAttempt.Outcome.REPLIED)
-    return replied.filter(step__in=steps, problems=[]).count()
+    return _replies_in_ended(plan).filter(step__in=steps, problems=[]).count()
 
 
 def _replies_of_role(plan: GenerationPlan, generator: PlanGenerator, accepted: int) -> _Replies | None:
     """What the replies of a model were like in its role; its requests are those for a turn. None if there are few."""
     about = {"provider": generator.provider, "model": generator.model, "step__in": STEPS_OF[generator.role]}
-    replied = GenerationAttempt.objects.filter(
-        realisation__plan=plan, outcome=GenerationAttempt.Outcome.REPLIED, tokens_out__isnull=False, **about
-    )
+    replied = _replies_in_ended(plan).filter(tokens_out__isnull=False, **about)
     found = replied.aggregate(into=Avg("tokens_in"), out=Avg("tokens_out"), requests=Count("pk"))
     used = accepted if generator.role != Role.GENERATOR else replied.filter(problems=[]).count()
     if found["requests"] < ENOUGH or used < ENOUGH:
         return None
     alike = 1.0
     if generator.role == Role.USER_MODEL:  # each writes its share of the accepted turns
-        every = GenerationAttempt.objects.filter(realisation__plan=plan, outcome=GenerationAttempt.Outcome.REPLIED)
-        alike = every.filter(step__in=STEPS_OF[Role.USER_MODEL]).count() / found["requests"]
+        alike = _replies_in_ended(plan).filter(step__in=STEPS_OF[Role.USER_MODEL]).count() / found["requests"]
     return _Replies(found["requests"] * alike / used, found["into"] or 0.0, found["out"] or 0.0)
 
 
@@ -350,6 +353,8 @@ def _forecast_role(
     price = prices.price(generator, run=generator)
     worst = sample.request(generator, turn=rules.user_turns - 1, longest=True).worst_case
     most_tries = 1 + sample.spec.retries if is_answer else max(rules.first_tries, rules.later_tries)
+    if generator.role == Role.UTTERANCE_JUDGE:  # a verdict that can't be read is asked for again
+        most_tries *= 1 + sample.spec.retries
     return GeneratorForecast(
         name=generator.name,
         texts=texts,

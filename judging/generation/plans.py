@@ -681,11 +681,16 @@ def plan_progress(plan: GenerationPlan) -> PlanProgress:
         planned=sum(row["planned"] for row in counted),
         written=total["written"],
         given_up=total["given_up"],
-        in_flight=total["leased"],
+        in_flight=total["leased"] + _openings_in_flight(plan),
         waiting=total["waiting"],
         **{**sums, "tokens_in": sums["tokens_in"] or 0, "tokens_out": sums["tokens_out"] or 0},
         problems=dict(codes.most_common()),
     )
+
+
+def _openings_in_flight(plan: GenerationPlan) -> int:
+    openings = Realisation.everything.filter(plan=plan, is_opening=True, state=Realisation.State.LEASED)
+    return openings.count() if plan.is_simulation else 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -727,7 +732,7 @@ def progress_by_cell(plan: GenerationPlan) -> list[CellProgress]:
 def plan_revision(plan: GenerationPlan) -> str:
     """A text that changes whenever a request for a text of the plan begins or ends, a text is decided on, or the plan
     changes state or its budget."""
-    counts = Realisation.objects.filter(plan=plan).aggregate(
+    counts = Realisation.everything.filter(plan=plan).aggregate(
         done=Count("pk", filter=~Q(state__in=OPEN_STATES)),
         flight=Count("pk", filter=Q(state=Realisation.State.LEASED)),
         decided=Count("pk", filter=~Q(decision="")),

@@ -9,7 +9,7 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
 from django.db import transaction
-from django.db.models import Count, QuerySet, TextField
+from django.db.models import Count, Q, QuerySet, TextField
 from django.db.models.fields.json import KT
 from django.db.models.functions import Cast
 from django.http import Http404, HttpRequest, HttpResponse
@@ -30,9 +30,10 @@ from judging.asking import endpoints
 from judging.forms import BudgetForm
 from judging.generation import conversations, decisions, plans, utterances
 from judging.generation.drawing import draw_parameters
-from judging.generation.messages import TOLD, generation_messages
+from judging.generation.messages import generation_messages
 from judging.generation.plan_forecasts import forecast_generation, forecast_plan
 from judging.generation.preset_words import translated_title
+from judging.generation.problem_words import PROBLEM_SENTENCES
 from judging.generation.specs import PRESETS, Spec, parse_spec, preset
 from judging.generation.translations import EXAMPLE_SOURCE, text_messages
 from judging.generation.user_agent import answer_messages, utterance_messages
@@ -388,7 +389,8 @@ def texts_page(request: HttpRequest, project: str, plan: int) -> HttpResponse:
     form = TextsForm(its_plan, request.GET or None)
     texts = _texts(its_plan).filter(**form.filters).annotate(requests=Count("attempts"))
     if code := (form.cleaned_data.get("problem") if form.is_bound and form.is_valid() else ""):
-        texts = texts.filter(pk__in=_with_problem(its_plan, code))
+        discarded = _with_problem(its_plan, code)
+        texts = texts.filter(Q(pk__in=discarded) | Q(opening__in=discarded))
     number = form.filters.get("family__number")
     family = its_plan.families.filter(number=number).first() if number else None
     context = {
@@ -407,7 +409,9 @@ def texts_page(request: HttpRequest, project: str, plan: int) -> HttpResponse:
 def _with_problem(plan: GenerationPlan, code: str) -> QuerySet[GenerationAttempt, int]:
     """Texts of which a reply was discarded for this reason: in the JSON, a quotation mark of a value is escaped."""
     attempts = (
-        GenerationAttempt.objects.filter(realisation__plan=plan) if code in TOLD else GenerationAttempt.objects.none()
+        GenerationAttempt.objects.filter(realisation__plan=plan)
+        if code in PROBLEM_SENTENCES
+        else GenerationAttempt.objects.none()
     )
     named = attempts.annotate(told=Cast("problems", TextField())).filter(told__regex=f'"code": ?"{code}"')
     return named.values_list("realisation_id", flat=True)

@@ -14,13 +14,15 @@ from django.db import connection
 from django.utils import timezone
 
 from accounts.refusals import Refused
+from annotation.models import RubricVersion
 from judging.asking import leases
 from judging.asking.client import ProviderUnavailable
-from judging.generation import plans
+from judging.generation import conversations, plan_forecasts, plans
 from judging.generation.conversing import CONVERSATIONS, PlanAsker, StepOutcome, StepRequest
 from judging.generation.plans import GeneratorChoice
 from judging.generation.specs import parse_spec
 from judging.generation.steps import StepProgress
+from judging.generation.utterance_judge import declare_utterance_judge, utterance_rubric
 from judging.models import GenerationAttempt, GenerationPlan, ProviderAllowance, Realisation
 from tests.analytics.test_bundles import loaded, taken_out
 from tests.cast import Cast
@@ -297,3 +299,55 @@ def test_a_bundle_without_replies_has_no_draft(cast: Cast, provider: RunningProv
     loaded_plan = there.plan
     assert plans.resume_plan(plan=loaded_plan)
     assert simulated(loaded_plan).done == 2
+
+
+def test_the_page_moves_and_finds_reasons_while_openings_are_written(cast: Cast, provider: RunningProvider) -> None:
+    plan = begun(cast, families=1)
+    before = plans.plan_revision(plan)
+    asker, lease = asker_of(plan), uuid4()
+    [opening] = sent_by(asker, lease)
+    assert plans.plan_revision(plan) != before
+    assert plans.plan_progress(plan).in_flight == 1
+    GenerationAttempt.objects.filter(pk=opening.attempt.pk).update(problems=[{"code": "comment", "values": {}}])
+    page = cast.client("boris").get(f"/p/kassa/generation/{plan.pk}/texts/?problem=comment")
+    assert len(page.context["page_obj"].object_list) == 2
+
+
+def test_a_forecast_is_measured_only_by_conversations_that_have_ended(cast: Cast, provider: RunningProvider) -> None:
+    plan = begun(cast, families=4)
+    for opening in Realisation.everything.filter(plan=plan, is_opening=True):
+        for number, step in enumerate(("opening", "verdict"), 1):
+            GenerationAttempt.objects.create(
+                realisation=opening, number=number, step=step, outcome="replied", provider="simulated",
+                model=USER if step == "opening" else "sim-steady", tokens_in=5, tokens_out=5, text="Tere!",
+            )  # fmt: skip
+    assert plan_forecasts.forecast_plan(plan).requests > 0
+    parts = plan_forecasts.forecast_plan(plan).generators
+    assert all(part.tokens_in > 20 * part.requests for part in parts), "not by the short requests of first turns"
+
+
+def test_what_a_reader_sets_aside_is_not_the_engines_fault(cast: Cast, provider: RunningProvider) -> None:
+    plan = begun(cast, families=1)
+    row = plan.realisations.all()[0]
+    row.ended, row.decision, row.problems = "set_aside", "set_aside", [{"code": "mixed_language", "values": {}}]
+    assert conversations.set_aside_code(row) == "mixed_language"
+    row.decided_by = cast.boris
+    assert conversations.set_aside_code(row) == conversations.BY_READER
+
+
+def test_a_rubric_without_a_judge_is_refused_by_api(cast: Cast, provider: RunningProvider) -> None:
+    about: dict[str, Any] = {
+        "name": "Vestlused", "spec": "simulated-users", "languages": ["et"], "families": 2,
+        "generators": [{"provider": "simulated", "model": "sim-steady"}],
+        "user_models": [{"provider": "simulated", "model": "sim-user"}],
+    }  # fmt: skip
+    judge = declare_utterance_judge(project=cast.kassa, provider="simulated", model="sim-steady")
+    boris, at = cast.client("boris"), "/api/v1/projects/kassa/generation/"
+    many = {**about, "families": 10_000, "languages": ["et", "en", "ar"], "repeats": 20, "utterance_judge": judge.pk}
+    refused_late = boris.post(at, many, content_type="application/json")
+    assert refused_late.status_code == 422
+    count = RubricVersion.objects.count()
+    version = utterance_rubric(project=cast.kassa)
+    assert RubricVersion.objects.count() == count + 1, "a refused plan publishes no rubric"
+    alone = boris.post(at, {**about, "utterance_rubric": version.pk}, content_type="application/json")
+    assert alone.status_code == 422 and b"utterance_judge" in alone.content
