@@ -75,6 +75,19 @@ def test_the_api_keeps_to_its_schema(api: Any, sends_rubbish: bool) -> None:
         put()
 
 
+def test_queries_with_unlisted_values_are_refused(cast: Cast) -> None:
+    parts = access.furnish(cast)
+    campaign, writing = parts["campaign"], parts["writing"]
+    base = f"/api/v1/projects/{parts['project']}"
+    for address, name in (
+        (f"{base}/campaigns/{campaign}/study/", "reference"),
+        (f"{base}/writing/{writing}/texts/", "state"),
+    ):
+        assert cast.client("aino").get(address).status_code == 200
+        for value in ("", "õ"):
+            assert cast.client("aino").get(address, {name: value}).status_code == 400
+
+
 def test_the_documentation_is_served_under_our_content_policy(cast: Cast) -> None:
     page = Client().get("/api/docs/")
     assert page.status_code == 200

@@ -62,6 +62,8 @@ class StudyFindings(APIView):
     def get(self, request: Request, project: str, campaign: int) -> Response:
         """What was found: people, judges, generators, how sure that is, and what is open."""
         current = shown_campaign(request.user, project, campaign)
+        if "reference" in request.query_params:
+            serializers.ChoiceField(choices=REFERENCES).run_validation(request.query_params["reference"])
         is_lead = access.holds(user=request.user, project=current.project, roles=(Role.LEAD,))
         study = CampaignStudy(current, study_choice(request.query_params), is_lead=is_lead)
         document = study.document()

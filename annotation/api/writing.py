@@ -222,8 +222,9 @@ class HumanTexts(generics.ListAPIView[WritingText]):
     def get_queryset(self) -> QuerySet[WritingText]:
         duty = _duty(self.request.user, self.kwargs["project"], self.kwargs["writing"])
         found = WritingText.objects.filter(duty=duty).select_related("item", "annotator").order_by("pk")
-        if state := self.request.query_params.get("state"):
-            found = found.filter(state=state)
+        if "state" in self.request.query_params:
+            state = serializers.ChoiceField(choices=WritingText.State.values)
+            found = found.filter(state=state.run_validation(self.request.query_params["state"]))
         return found.prefetch_related("submissions")
 
 
