@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from functools import wraps
+from hashlib import sha256
 from typing import Any
 from uuid import UUID
 
@@ -20,7 +22,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from accounts import access, languages
-from accounts.inputs import whole_number, without_nul
+from accounts.inputs import storable, whole_number, without_nul
 from accounts.models import SIGHTED, Project
 from accounts.refusals import Refused, refusals_as_messages
 from annotation.collection import texts, texts_read
@@ -139,6 +141,7 @@ def _writing_page(
         "reasons": WritingText.SkipReason.choices,
         "seconds": round(text.seconds),
         "pasted": text.pasted,
+        "based_on": _draft_digest(text.draft),
     }
     return render(request, "annotation/writing/write.html", context, status=422 if refused else 200)
 
@@ -157,7 +160,7 @@ def shown_prompt(prompt: texts.WritingPrompt, item: Item) -> Item:
 
 def _entered(form: QueryDict) -> list[str]:
     places = (form.get(f"text-{place}") for place in range(texts.MOST_TURNS))
-    return [without_nul(text) for text in places if text is not None]
+    return [without_nul(text).replace("\r\n", "\n") for text in places if text is not None]
 
 
 def _about(form: QueryDict) -> dict[str, Any]:
@@ -199,9 +202,21 @@ def _keep_entered(request: HttpRequest, text: WritingText, key: UUID, entered: S
 def writing_draft_view(request: HttpRequest, *, writing_key: UUID) -> HttpResponse:
     """Save the draft (autosave)."""
     key = writing_key
+    entered = _entered(request.POST)
     text = texts.own_text(user=request.user, key=key)
-    saved_at = texts.save_writing(text=text, key=key, texts=_entered(request.POST), **_about(request.POST))
-    return next_address(request, reverse("desk_writing_text", args=[key]), saved_at=saved_at)
+    based_on = request.POST.get("based_on", _draft_digest(text.draft))
+    if any(text.draft) and text.draft != entered and based_on != _draft_digest(text.draft):
+        detail = _("Another draft was saved, perhaps on another device.")
+        newer = {"code": "changed", "detail": detail, "texts": text.draft, "based_on": _draft_digest(text.draft)}
+        return JsonResponse(newer, status=409)
+    saved_at = texts.save_writing(text=text, key=key, texts=entered, **_about(request.POST))
+    digest = _draft_digest([storable(one) for one in entered])
+    return next_address(request, reverse("desk_writing_text", args=[key]), saved_at=saved_at, based_on=digest)
+
+
+def _draft_digest(draft: Sequence[str]) -> str:
+    """What a device keeps of the draft that its text is based on; "" without a draft."""
+    return sha256(json.dumps(list(draft)).encode()).hexdigest()[:32] if any(draft) else ""
 
 
 @require_POST

@@ -32,7 +32,61 @@ function spend() {
 }
 
 const SAID = { saving: "saySaving", saved: "saySaved", offline: "sayOffline", away: "sayOffline", "signed-out": "saySignedOut", lost: "sayLost", unsaved: "sayOffline" };
-const draft = new Draft({ url: form.dataset.draft, fields, unsent, show: (what) => say(SAID[what]), signal: aborts.signal });
+const sent = new Set(); // drafts that this page has sent, whether an answer came or not
+
+function entered() {
+  return boxes.map((box) => box.value);
+}
+
+const draft = new Draft({
+  url: form.dataset.draft,
+  fields: () => {
+    sent.add(JSON.stringify(entered()));
+    return fields();
+  },
+  unsent,
+  show: (what, body) => {
+    if (what !== "lost" || !body?.texts) say(SAID[what]);
+    else if (sent.has(JSON.stringify(body.texts))) {
+      form.elements.based_on.value = body.based_on; // it is of this page: its answer was lost
+      draft.reopen();
+      draft.change();
+    } else choose(body.texts, body.based_on);
+  },
+  signal: aborts.signal,
+  stored: (body) => {
+    form.elements.based_on.value = body.based_on ?? "";
+    unsent.write(fields()); // what is entered since then is based on it
+  },
+});
+
+// Another draft, perhaps of another device: until the author has chosen, neither changes.
+const other = form.querySelector("[data-other]");
+let texts = [];
+
+function choose(found, basedOn = form.elements.based_on.value) {
+  draft.close();
+  texts = found;
+  form.elements.based_on.value = basedOn;
+  for (const box of boxes) box.readOnly = true;
+  other.querySelector("[data-other-text]").textContent = found.join("\n\n");
+  other.querySelector("[data-other-choice]").hidden = false;
+  other.hidden = false;
+}
+
+function chosen(isOther) {
+  for (const [place, box] of boxes.entries()) {
+    if (isOther) box.value = texts[place] ?? "";
+    box.readOnly = false;
+    count(box);
+  }
+  other.hidden = true;
+  draft.reopen();
+  draft.change();
+}
+
+other.querySelector("[data-take-other]").addEventListener("click", () => chosen(true));
+other.querySelector("[data-keep-own]").addEventListener("click", () => chosen(false));
 
 const submission = new Submission({
   url: form.action,
@@ -58,11 +112,14 @@ const submission = new Submission({
 });
 
 const kept = unsent.read();
-for (const [name, value] of kept?.fields ?? []) {
-  const box = boxes.find((one) => one.name === name);
-  if (box && value !== box.value && box.value === box.defaultValue) box.value = value;
+const before = new Map(kept?.fields);
+const restored = boxes.map((box) => before.get(box.name) ?? box.value);
+if (kept && JSON.stringify(restored) !== JSON.stringify(entered())) {
+  if (before.get("based_on") === form.elements.based_on.value) {
+    for (const [place, box] of boxes.entries()) box.value = restored[place];
+    draft.change();
+  } else choose(restored);
 }
-if (kept) draft.change();
 
 for (const box of boxes) {
   count(box);
@@ -83,7 +140,9 @@ for (const box of boxes) {
 
 form.addEventListener("submit", (event) => {
   event.preventDefault();
+  if (!other.hidden) return;
   spend();
   draft.close();
   submission.send();
 });
+if (kept?.submit && other.hidden) form.requestSubmit(); // it was submitted, and never answered

@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from annotation import panels
+from annotation.collection import texts
 from annotation.models import WritingSubmission, WritingText
 from tests.annotation.test_writing import ANSWER, ARABIC, answers, opened
 from tests.browser.conftest import VisitAs
@@ -76,3 +77,31 @@ def test_a_phone_from_right_to_left_in_the_dark(cast: Cast, visit_as: VisitAs) -
     box.press("Control+Enter")
     page.wait_for_url(f"**/desk/writing/{duty.pk}/")
     assert WritingSubmission.objects.get().texts == [ARABIC]
+
+
+def test_of_two_devices_the_older_text_does_not_replace_the_newer_draft(cast: Cast, visit_as: VisitAs) -> None:
+    duty = opened(cast)
+    page = visit_as("maarika", f"/desk/writing/{duty.pk}/")
+    page.get_by_role("button", name="Start").click()
+    box = page.get_by_label("Your text")
+    expect(page.get_by_text("Now: 0")).to_be_visible()
+    page.route("**/draft/", lambda route: route.abort())
+    box.fill("Vana tekst sülearvutis.")
+    expect(page.get_by_text("Kept on this device.")).to_be_visible()
+    text = WritingText.objects.get()
+    texts.save_writing(text=text, key=text.key, texts=["Uuem «telefonis»."])
+    page.unroute("**/draft/")
+    page.reload()
+    expect(box).to_have_value("Uuem «telefonis».")
+    expect(page.get_by_text("Vana tekst sülearvutis.")).to_be_visible()
+    page.wait_for_timeout(1_000)
+    assert WritingText.objects.get().draft == ["Uuem «telefonis»."]
+    page.get_by_role("button", name="Keep what is in the box").click()
+    expect(page.get_by_text("Saved.")).to_be_visible()
+    texts.save_writing(text=text, key=text.key, texts=["Kolmas, telefonis."])
+    box.fill("Neljas, siin.")
+    expect(page.get_by_text("Kolmas, telefonis.")).to_be_visible()
+    assert WritingText.objects.get().draft == ["Kolmas, telefonis."]
+    page.get_by_role("button", name="Take this draft").click()
+    expect(page.get_by_text("Saved.")).to_be_visible()
+    assert WritingText.objects.get().draft == ["Kolmas, telefonis."]

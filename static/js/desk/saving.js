@@ -217,6 +217,7 @@ export class Draft {
   #fields;
   #unsent;
   #show;
+  #stored;
   #timer = 0;
   #tries = 0;
   #sending = null;
@@ -226,11 +227,13 @@ export class Draft {
 
   // Without a url (of scores that were submitted before) only this device keeps it.
   // fields() reads the form; show(state, body) says saving | saved | offline | away | signed-out | unsaved | lost to the annotator.
-  constructor({ url, fields, unsent, show, signal }) {
+  // stored(body) sees each answer to a draft that is stored, before the next one is sent.
+  constructor({ url, fields, unsent, show, signal, stored = () => {} }) {
     this.#url = url;
     this.#fields = fields;
     this.#unsent = unsent;
     this.#show = show;
+    this.#stored = stored;
     window.addEventListener("online", () => this.#timer && this.#in(0), { signal });
     document.addEventListener("visibilitychange", () => document.hidden && this.flush({ keepalive: true }), { signal });
     signal.addEventListener("abort", () => this.close());
@@ -285,6 +288,7 @@ export class Draft {
   }
 
   #settle({ kind, body, retryAfter, hasAnswered }, sent) {
+    if (kind === "ok") this.#stored(body);
     if (kind === "ok" && sent === this.#changes) {
       this.#tries = 0;
       this.#unsent.forget();
