@@ -236,7 +236,7 @@ def furnish(cast: Cast) -> dict[str, Any]:
 def _writing(cast: Cast, duty: Any) -> dict[str, Any]:
     """A duty of the panel to write, and Maarika's draft of a text."""
     about = {"dataset": duty.campaign.dataset, "panel": duty.panel, "kind": "turns", "part": "agent"}
-    writing = texts.open_writing_duty(project=cast.kassa, name="Writing", **about)
+    writing = texts.open_writing_duty(project=cast.kassa, name="Pakk 2", **about)
     text = texts.take_prompt(duty=writing, annotator=scene.annotator(cast, cast.maarika))
     assert text is not None
     return {"writing": writing.pk, "human_text": text.pk, "writing_key": text.key}
@@ -245,7 +245,7 @@ def _writing(cast: Cast, duty: Any) -> dict[str, Any]:
 def _prompted(cast: Cast) -> dict[str, Any]:
     """A collection for which Maarika writes and reviews, and a prompt of hers that was sent back."""
     slots = [WantedPrompts("Story", "fiction", "easy", "et", 2)]
-    collection = prompt_collections.create_collection(project=cast.kassa, name="Prompts", slots=slots)
+    collection = prompt_collections.create_collection(project=cast.kassa, name="Pakk 3", slots=slots)
     maarika = prompt_collections.set_member(collection=collection, user=cast.maarika, writes=True, reviews=True)
     boris = prompt_collections.set_member(collection=collection, user=cast.boris, writes=False, reviews=True)
     prompt_collections.set_member(collection=collection, user=cast.boris, writes=False, reviews=False)
