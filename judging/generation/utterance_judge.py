@@ -26,7 +26,7 @@ from judging.generation.messages import given_fields
 from judging.generation.specs import Spec
 from judging.generation.user_agent import without_stop
 from judging.models import Judge
-from judging.prompts import CriterionBrief, ItemText, Message, Turn, render, response_schema
+from judging.prompts import CriterionBrief, ItemText, Message, PromptVariant, Turn, render, response_schema
 from judging.replies import Reading, parse
 from judging.requests import criterion_brief
 
@@ -76,14 +76,19 @@ class UtteranceVerdict:
     scores: Mapping[str, float | None] = field(default_factory=dict)
 
 
+def may_judge_utterances(variant: PromptVariant) -> bool:
+    """Whether one call asks about all criteria, and depends on no other item and on no reply."""
+    plain = variant.grouping == "compound" and not variant.repair and not variant.examples
+    return plain and variant.candidate_order == "given"
+
+
 class UtteranceJudge:
     """Writes the requests of a judge about turns of users, and reads its replies. Refused if one call of the judge does
     not ask about all criteria, or its requests depend on other items or on replies."""
 
     def __init__(self, judge: Judge, rubric_version: RubricVersion) -> None:
         self.judge, self.variant = judge, judges.variant_of(judge.variant)
-        plain = self.variant.grouping == "compound" and not self.variant.repair and not self.variant.examples
-        if not plain or self.variant.candidate_order != "given":
+        if not may_judge_utterances(self.variant):
             sentence = _(
                 "The judge of user turns asks about all criteria in one call, without repairs, examples or swaps. "
                 "Choose another judge."

@@ -97,6 +97,7 @@ def new_plan(request: HttpRequest, project: str) -> HttpResponse:
         if go == "make" and form.is_valid() and (plan := _made(request, current_project, form)):
             return redirect("generation_plan", current_project.slug, plan.pk)
         form.without_later_errors(step)
+        step = form.first_wrong_step(step) if go == "make" else step
     context = {"title": _("New plan"), "project": current_project, "form": form, "step": step, **_told(form, step, go)}
     return render(request, "judging/generation/plan_new.html", context)
 

@@ -29,8 +29,10 @@ from judging.generation.utterance_judge import (
     VERDICT_PARAMETERS,
     UtteranceJudge,
     declare_utterance_judge,
+    may_judge_utterances,
     utterance_rubric,
 )
+from judging.judges import variant_of
 from judging.models import GenerationPlan, Judge, PlanDataset, PlanGenerator, Realisation
 
 OWN_SPEC = "own"
@@ -280,6 +282,10 @@ class PlanForm(forms.Form):
         """Whether anything of the first steps is wrong."""
         return any(name in self.errors for _key, _title, names in STEPS[: step + 1] for name in names)
 
+    def first_wrong_step(self, step: int) -> int:
+        """The first step, up to this one, that something is wrong with; this one if nothing is."""
+        return next((number for number in range(step) if self.has_errors(number)), step)
+
     def without_later_errors(self, step: int) -> None:
         """Leave out what is wrong with steps that nobody has filled in yet."""
         for _key, _title, names in STEPS[max(step, self.visited) :]:
@@ -435,11 +441,12 @@ def model_choices() -> list[tuple[str, str]]:
 
 
 def _utterance_judges(project: Project, models: list[tuple[str, str]]) -> list[tuple[str, str]]:
-    """None, the judges of the project, or a model, which becomes a judge."""
-    judges = Judge.objects.filter(project=project).exclude(provider="").order_by("name", "-pk")
+    """None, the judges of the project that may do it, or a model, which becomes a judge."""
+    declared = Judge.objects.filter(project=project).exclude(provider="").order_by("name", "-pk")
+    fit = [judge for judge in declared if may_judge_utterances(variant_of(judge.variant))]
     return [
         ("", gettext("None: the reply guard alone")),
-        *((f"{A_JUDGE}{pk}", name) for pk, name in judges.values_list("pk", "name")),
+        *((f"{A_JUDGE}{judge.pk}", judge.name) for judge in fit),
         *((f"{A_MODEL}{value}", gettext("New judge: %s") % label) for value, label in models),
     ]
 

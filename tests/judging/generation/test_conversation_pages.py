@@ -9,6 +9,7 @@ import pytest
 from django.test import Client
 
 from annotation.models import Dataset, Item
+from judging import judges
 from judging.generation.utterance_judge import declare_utterance_judge, utterance_rubric
 from judging.models import GenerationPlan, Judge, PlanDataset, Realisation
 from tests.cast import Cast
@@ -156,6 +157,22 @@ def test_a_simulation_is_planned_in_four_steps(cast: Cast, provider: RunningProv
     assert Judge.objects.count() == 1, "a judge is declared only for a plan that is made"
     assert "Conversations of simulated users" in client.get("/p/kassa/generation/specs/").content.decode()
     assert client.get("/p/kassa/generation/specs/simulated-users/").status_code == 200
+
+
+def test_a_judge_that_may_not_judge_turns_is_not_offered_and_refused_where_it_stands(
+    cast: Cast, provider: RunningProvider
+) -> None:
+    priced()
+    about: dict[str, Any] = {"project": cast.kassa, "provider": "simulated", "model": "sim-steady"}
+    one_by_one = judges.declare(name="Üks “haaval”", variant={"grouping": "single"}, **about)
+    fit = judges.declare(name="قاضٍ", **about)
+    client = cast.client("boris")
+    shown = sent(client, 1, "next").content.decode()
+    assert f'value="judge-{fit.pk}"' in shown and f'value="judge-{one_by_one.pk}"' not in shown
+    refused = sent(client, 3, "make", utterance_judge=f"judge-{one_by_one.pk}")
+    assert (refused.status_code, refused.context["step"]) == (200, 2), "the step that has the error is shown"
+    assert list(refused.context["form"].errors) == ["utterance_judge"]
+    assert not GenerationPlan.objects.exists()
 
 
 def test_a_simulation_is_planned_by_api(cast: Cast, provider: RunningProvider) -> None:
