@@ -67,6 +67,7 @@ def test_what_was_set_aside_is_counted_by_reason_language_and_generator(cast: Ca
     listed = boris.get(f"/p/kassa/generation/{plan.pk}/texts/?decision=set_aside&simulator=")
     assert listed.context["page_obj"].paginator.count == 9
     user = plan.user_models.first()
+    assert user is not None
     listed = boris.get(f"/p/kassa/generation/{plan.pk}/texts/?simulator={user.pk}")
     assert listed.context["page_obj"].paginator.count == 16
     api = f"/api/v1/projects/kassa/generation/{plan.pk}/texts/"
