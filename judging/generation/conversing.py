@@ -29,7 +29,7 @@ from annotation import bulk
 from judging import judges
 from judging.asking import leases, prices, sessions
 from judging.asking.budgets import Cap
-from judging.asking.client import ProviderAnswer, ProviderRefused, ProviderUnavailable
+from judging.asking.client import ProviderAnswer
 from judging.asking.leases import SETTLED, LeasedRequest, LeasedRows, RequestOutcome, TakenRequests, affordable
 from judging.asking.paid_requests import PaidRequest, paid_request
 from judging.generation import plans, steps, writing
@@ -382,7 +382,7 @@ def _others_go_on(plan: GenerationPlan, writer: StepRequestWriter, closed: Colle
 # --- a work session ---------------------------------------------------------------------------------------------------
 
 
-class PlanAsker(sessions.Asker[StepRequest, StepOutcome]):
+class PlanAsker(writing.RowAsker[StepRequest, StepOutcome]):
     """A simulation, as what asks. Refused if a provider of it is not declared any more."""
 
     rows = CONVERSATIONS
@@ -432,35 +432,8 @@ class PlanAsker(sessions.Asker[StepRequest, StepOutcome]):
             stops=bill.stops,
         )
 
-    def unread(self, asked: StepRequest, answer: ProviderAnswer, lease: UUID, fault: Exception) -> StepOutcome:
-        attempt, bill = CONVERSATIONS.replied_attempt(asked, answer)
-        attempt.problems, attempt.reason = [], f"This could not be read: {fault!r}"[:400]
-        return StepOutcome(
-            step_request=asked,
-            lease=lease,
-            attempt=attempt,
-            refusal=attempt.reason,
-            dropped=answer.dropped,
-            stops=bill.stops,
-        )
-
-    def unavailable(self, asked: StepRequest, unavailable: ProviderUnavailable, lease: UUID) -> StepOutcome:
-        attempt, bill, retry_at = CONVERSATIONS.unavailable_attempt(asked, unavailable)
-        return StepOutcome(step_request=asked, lease=lease, attempt=attempt, retry_at=retry_at, stops=bill.stops)
-
-    def refused(self, asked: StepRequest, no: ProviderRefused, lease: UUID) -> StepOutcome:
-        attempt, bill = CONVERSATIONS.refused_attempt(asked, no)
-        refusal = "" if no.fatal else no.reason
-        return StepOutcome(step_request=asked, lease=lease, attempt=attempt, refusal=refusal, stops=bill.stops)
-
-    def unstorable(self, outcome: StepOutcome, fault: Exception) -> StepOutcome:
-        reason = f"This could not be stored: {fault!r}"[:400]
-        kept = outcome.attempt
-        paid = {name: getattr(kept, name) for name in ("outcome", "cost", "estimated", "doubt")}
-        attempt = GenerationAttempt(pk=kept.pk, realisation=outcome.asked.row, reason=reason, **paid)
-        return StepOutcome(
-            step_request=outcome.asked, lease=outcome.lease, attempt=attempt, refusal=reason, stops=outcome.stops
-        )
+    def outcome(self, asked: StepRequest, lease: UUID, attempt: GenerationAttempt, **came: Any) -> StepOutcome:
+        return StepOutcome(step_request=asked, lease=lease, attempt=attempt, **came)
 
     def pause(self, reason: str) -> None:
         plans.pause_plan(plan=self.subject, reason=reason)

@@ -12,6 +12,7 @@ plan of the project that asks the same model.
 from __future__ import annotations
 
 import hashlib
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
@@ -30,7 +31,16 @@ from judging import judges
 from judging.asking import allowances, budgets, leases, prices, sessions
 from judging.asking.budgets import Cap, Committed
 from judging.asking.client import ProviderAnswer, ProviderRefused, ProviderUnavailable
-from judging.asking.leases import SETTLED, LeasedRequest, LeasedRows, RequestOutcome, TakenRequests, affordable
+from judging.asking.leases import (
+    SETTLED,
+    LeasedRequest,
+    LeasedRows,
+    OutcomeT,
+    RequestOutcome,
+    RequestT,
+    TakenRequests,
+    affordable,
+)
 from judging.asking.paid_requests import PaidRequest, paid_request
 from judging.generation import plans
 from judging.generation.messages import WritingProblem
@@ -295,7 +305,36 @@ def asked_model(generator: PlanGenerator) -> sessions.AskedModel:
     return sessions.AskedModel(judges.endpoint(generator), generator.model, judges.pace(generator), generator.width)
 
 
-class GeneratorAsker(sessions.Asker[TextRequest, TextOutcome]):
+class RowAsker(sessions.Asker[RequestT, OutcomeT]):
+    """What asks for rows of plans: a request without a usable reply ends or delays a text or a conversation alike."""
+
+    @abstractmethod
+    def outcome(self, asked: RequestT, lease: UUID, attempt: GenerationAttempt, **came: Any) -> OutcomeT:
+        """The outcome of a request: its attempt, and what came of it."""
+
+    def unread(self, asked: RequestT, answer: ProviderAnswer, lease: UUID, fault: Exception) -> OutcomeT:
+        attempt, bill = self.rows.replied_attempt(asked, answer)
+        attempt.problems, attempt.reason = [], f"This could not be read: {fault!r}"[:400]
+        came = {"refusal": attempt.reason, "dropped": answer.dropped, "stops": bill.stops}
+        return self.outcome(asked, lease, attempt, **came)
+
+    def unavailable(self, asked: RequestT, unavailable: ProviderUnavailable, lease: UUID) -> OutcomeT:
+        attempt, bill, retry_at = self.rows.unavailable_attempt(asked, unavailable)
+        return self.outcome(asked, lease, attempt, retry_at=retry_at, stops=bill.stops)
+
+    def refused(self, asked: RequestT, no: ProviderRefused, lease: UUID) -> OutcomeT:
+        attempt, bill = self.rows.refused_attempt(asked, no)
+        return self.outcome(asked, lease, attempt, refusal="" if no.fatal else no.reason, stops=bill.stops)
+
+    def unstorable(self, outcome: OutcomeT, fault: Exception) -> OutcomeT:
+        reason, kept = f"This could not be stored: {fault!r}"[:400], outcome.attempt
+        asked: Any = outcome.asked
+        paid = {name: getattr(kept, name) for name in ("outcome", "cost", "estimated", "doubt")}
+        attempt = GenerationAttempt(pk=kept.pk, realisation=asked.row, reason=reason, **paid)
+        return self.outcome(asked, outcome.lease, attempt, refusal=reason, stops=outcome.stops)
+
+
+class GeneratorAsker(RowAsker[TextRequest, TextOutcome]):
     """A generator of a plan, as what asks. Refused if its provider is not declared any more."""
 
     rows = TEXTS
@@ -334,35 +373,8 @@ class GeneratorAsker(sessions.Asker[TextRequest, TextOutcome]):
             stops=bill.stops,
         )
 
-    def unread(self, asked: TextRequest, answer: ProviderAnswer, lease: UUID, fault: Exception) -> TextOutcome:
-        attempt, bill = TEXTS.replied_attempt(asked, answer)
-        attempt.problems, attempt.reason = [], f"This could not be read: {fault!r}"[:400]
-        return TextOutcome(
-            text_request=asked,
-            lease=lease,
-            attempt=attempt,
-            refusal=attempt.reason,
-            dropped=answer.dropped,
-            stops=bill.stops,
-        )
-
-    def unavailable(self, asked: TextRequest, unavailable: ProviderUnavailable, lease: UUID) -> TextOutcome:
-        attempt, bill, retry_at = TEXTS.unavailable_attempt(asked, unavailable)
-        return TextOutcome(text_request=asked, lease=lease, attempt=attempt, retry_at=retry_at, stops=bill.stops)
-
-    def refused(self, asked: TextRequest, no: ProviderRefused, lease: UUID) -> TextOutcome:
-        attempt, bill = TEXTS.refused_attempt(asked, no)
-        refusal = "" if no.fatal else no.reason
-        return TextOutcome(text_request=asked, lease=lease, attempt=attempt, refusal=refusal, stops=bill.stops)
-
-    def unstorable(self, outcome: TextOutcome, fault: Exception) -> TextOutcome:
-        reason = f"This could not be stored: {fault!r}"[:400]
-        kept = outcome.attempt
-        paid = {name: getattr(kept, name) for name in ("outcome", "cost", "estimated", "doubt")}
-        attempt = GenerationAttempt(pk=kept.pk, realisation=outcome.asked.row, reason=reason, **paid)
-        return TextOutcome(
-            text_request=outcome.asked, lease=outcome.lease, attempt=attempt, refusal=reason, stops=outcome.stops
-        )
+    def outcome(self, asked: TextRequest, lease: UUID, attempt: GenerationAttempt, **came: Any) -> TextOutcome:
+        return TextOutcome(text_request=asked, lease=lease, attempt=attempt, **came)
 
     def pause(self, reason: str) -> None:
         plan = self.subject.plan
