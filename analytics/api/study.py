@@ -13,7 +13,7 @@ from rest_framework.views import APIView
 from accounts import access
 from accounts.models import Role
 from analytics import tasks
-from analytics.study.study import REFERENCES, CampaignStudy
+from analytics.study.study import COMPARED_WITH, CampaignStudy
 from analytics.views.items import shown_campaign
 from analytics.views.study import study_choice
 
@@ -34,7 +34,7 @@ class StudyChoiceSerializer(serializers.Serializer[Any]):
     judge = serializers.CharField(allow_blank=True)
     criterion = serializers.CharField(allow_blank=True)
     language = serializers.CharField(allow_blank=True)
-    reference = serializers.ChoiceField(choices=REFERENCES)
+    reference = serializers.ChoiceField(choices=COMPARED_WITH)
 
 
 class OpenMatterSerializer(serializers.Serializer[Any]):
@@ -56,14 +56,14 @@ class StudyFindingsSerializer(serializers.Serializer[Any]):
 class StudyFindings(APIView):
     @extend_schema(
         parameters=[OpenApiParameter(name, {"type": "string"}) for name in ("judge", "criterion", "language")]
-        + [OpenApiParameter("reference", {"type": "string", "enum": list(REFERENCES)})],
+        + [OpenApiParameter("reference", {"type": "string", "enum": list(COMPARED_WITH)})],
         responses=StudyFindingsSerializer,
     )
     def get(self, request: Request, project: str, campaign: int) -> Response:
         """What was found: people, judges, generators, how sure that is, and what is open."""
         current = shown_campaign(request.user, project, campaign)
         if "reference" in request.query_params:
-            serializers.ChoiceField(choices=REFERENCES).run_validation(request.query_params["reference"])
+            serializers.ChoiceField(choices=COMPARED_WITH).run_validation(request.query_params["reference"])
         is_lead = access.holds(user=request.user, project=current.project, roles=(Role.LEAD,))
         study = CampaignStudy(current, study_choice(request.query_params), is_lead=is_lead)
         document = study.document()

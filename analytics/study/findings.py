@@ -22,11 +22,9 @@ from analytics.grids import EstimateRow
 from analytics.judges.reasons import ALONE, CellDecision
 from analytics.models import GateDecision
 from analytics.places import place_range
-from analytics.study.sentences import Emphasised, Sentence, worded
+from analytics.study.sentences import LISTED, Emphasised, Sentence, named_briefly, worded
 
 Use = GateDecision.Use
-MOST_NAMED = 3
-"""Cells, judges or languages that a sentence names; the others are counted."""
 RELIABLE = 0.667
 """Krippendorff (2018, section 12.4.3): the lowest alpha on which conclusions may rest, and then only tentative ones."""
 USABLE = (Use.JUDGE_ALONE, Use.JUDGE_WITH_CORRECTION, Use.RANKING_ONLY)
@@ -68,25 +66,17 @@ def is_firm(figure: Figure) -> bool:
     return not figure.is_small and not figure.is_approximate
 
 
-def _named(names: Sequence[str]) -> Emphasised:
-    """Up to three names, and how many more there are."""
-    more = len(names) - MOST_NAMED
-    if more <= 0:
-        return Emphasised(listed(names))
-    return Emphasised(listed([*names[:MOST_NAMED], ngettext("%d more", "%d more", more) % more]))
-
-
 def _cells_named(cells: Sequence[Cell], names: Names) -> Emphasised:
     """Cells by criterion and language, as briefly as they can be named: Fluency and Grammar in Arabic."""
     criteria = list(dict.fromkeys(criterion for criterion, _language in cells))
     tags = list(dict.fromkeys(language for _criterion, language in cells))
     if len(cells) == len(criteria) * len(tags) and (len(tags) == 1 or len(criteria) == 1) and all(tags):
         about = {
-            "criterion": _named([names.criterion(key) for key in criteria]),
-            "language": _named([names.language(str(tag)) for tag in tags]),
+            "criterion": named_briefly([names.criterion(key) for key in criteria]),
+            "language": named_briefly([names.language(str(tag)) for tag in tags]),
         }
         return Emphasised(_("%(criterion)s in %(language)s") % about)
-    return _named([names.cell(criterion, language) for criterion, language in cells])
+    return named_briefly([names.cell(criterion, language) for criterion, language in cells])
 
 
 # --- people ----------------------------------------------------------------------------------------------------------
@@ -153,7 +143,7 @@ def about_people(
             where = _cells_named([(figure.criterion, figure.language) for figure in found], names)
             said.append(worded(text, cells=where))
     doubtful = {cell for cell, state in states.items() if state in ("hardly", "not_certain")}
-    for each in [pair for pair in contradictions if (pair.criterion, pair.language) in doubtful][:MOST_NAMED]:
+    for each in [pair for pair in contradictions if (pair.criterion, pair.language) in doubtful][:LISTED]:
         first, second = map(Emphasised, each.raters)
         about = {"first": first, "second": second, "cell": names.cell(each.criterion, each.language)}
         said.append(worded(_("On %(cell)s %(first)s and %(second)s contradict each other."), **about))
@@ -211,8 +201,8 @@ def about_judges(
         nothing = _("No judge has scored items that people rated.")
         return StudyFinding("judges", (worded(nothing),))
     ranked = sorted(by_judge, key=lambda name: (name != judge, *_rank(by_judge[name]), name))
-    said = [each for name in ranked[:MOST_NAMED] for each in _one_judge(name, by_judge[name], names, order, states)]
-    if (more := len(ranked) - MOST_NAMED) > 0:
+    said = [each for name in ranked[:LISTED] for each in _one_judge(name, by_judge[name], names, order, states)]
+    if (more := len(ranked) - LISTED) > 0:
         text = ngettext("%(n)d more judge is in the picture.", "%(n)d more judges are in the picture.", more)
         said.append(worded(text, n=more))
     decided = [cell for cell in cells if cell.use not in NOT_COMPARED]
@@ -319,7 +309,10 @@ def about_generators(
     said = []
     for (name, is_certain), tags in sorted(decided.items(), key=lambda found: (-len(found[1]), found[0])):
         where = _("every language (%d)") % len(tags) if len(tags) == len(languages) > 1 else ""
-        first, place = Emphasised(name), Emphasised(where) if where else _named([names.language(tag) for tag in tags])
+        first, place = (
+            Emphasised(name),
+            Emphasised(where) if where else named_briefly([names.language(tag) for tag in tags]),
+        )
         text = (
             _("On %(criterion)s %(generator)s is certainly first in %(languages)s.")
             if is_certain
@@ -330,7 +323,7 @@ def about_generators(
     said += _undecided(undecided, about, names, is_everywhere=not decided)
     if unknown := [names.language(tag) for tag in languages if tag not in may_be]:
         text = _("In %(languages)s no difference has an interval.")
-        said.append(worded(text, languages=_named(unknown)))
+        said.append(worded(text, languages=named_briefly(unknown)))
     return StudyFinding("generators", tuple(said), is_preliminary=not all(firm.values()))
 
 
@@ -353,9 +346,9 @@ def _undecided(
     text = _("In %(language)s it is not decided which one is first: %(generators)s.")
     said = [
         worded(text, language=names.language(tag), generators=_or(found))
-        for tag, found in list(undecided.items())[:MOST_NAMED]
+        for tag, found in list(undecided.items())[:LISTED]
     ]
-    if (more := len(undecided) - MOST_NAMED) > 0:
+    if (more := len(undecided) - LISTED) > 0:
         text = ngettext("%(n)d more language is not decided.", "%(n)d more languages are not decided.", more)
         said.append(worded(text, n=more))
     return said

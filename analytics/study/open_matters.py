@@ -9,16 +9,13 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from analytics.figures import listed
 from analytics.judges.decisions import CampaignDecisions
 from analytics.models import GateDecision
 from analytics.overview import Attention
+from analytics.study.sentences import named_briefly
 from annotation.desk import threads
 from annotation.models import Assignment, Campaign, ControlPause, Skip
 from judging.models import JudgeRun
-
-MOST_NAMES = 4
-"""Names of people or judges in one sentence; the others are counted."""
 
 
 def open_matters(campaign: Campaign, decided: CampaignDecisions | None, *, is_lead: bool) -> list[Attention]:
@@ -31,15 +28,9 @@ def open_matters(campaign: Campaign, decided: CampaignDecisions | None, *, is_le
     if decided is not None:
         stale = {cell.row["judge"] for cell in decided.cells if cell.use is GateDecision.Use.STALE}
         if stale:
-            text = _("To be measured again, because something changed since: %s.") % _few(sorted(stale))
+            text = _("To be measured again, because something changed since: %s.") % named_briefly(sorted(stale))
             found.append(Attention(text, reverse("judge_decisions", args=here)))
     return [*found, *_paused(campaign), *_assignments(campaign, is_lead=is_lead), *_runs(campaign), *_notes(campaign)]
-
-
-def _few(names: list[str]) -> str:
-    more = len(names) - MOST_NAMES
-    shown = names[:MOST_NAMES] + ([ngettext("%d more", "%d more", more) % more] if more > 0 else [])
-    return listed(shown)
 
 
 def _assignments(campaign: Campaign, *, is_lead: bool) -> Iterator[Attention]:
@@ -50,7 +41,7 @@ def _assignments(campaign: Campaign, *, is_lead: bool) -> Iterator[Attention]:
     if count := sum(by_duty.values()):
         text = ngettext("%(n)d assignment is open: %(duties)s.", "%(n)d assignments are open: %(duties)s.", count)
         page = "workload" if is_lead else "campaign"
-        about = {"n": count, "duties": _few(sorted(by_duty, key=lambda name: -by_duty[name]))}
+        about = {"n": count, "duties": named_briefly(sorted(by_duty, key=lambda name: -by_duty[name]))}
         yield Attention(text % about, reverse(page, args=[campaign.project.slug, campaign.pk]))
 
 

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any
 
 from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import ngettext
+
+from analytics.figures import listed
+
+LISTED = 3
+"""Cells, judges, languages or duties that a sentence names; the others are counted."""
 
 
 class Emphasised(str):
@@ -36,6 +43,14 @@ def _as_html(value: Any) -> Any:
     if isinstance(value, Emphasised):
         return f"<strong><bdi>{escape(value)}</bdi></strong>"
     return escape(value) if isinstance(value, str) else value
+
+
+def named_briefly(names: Sequence[str]) -> Emphasised:
+    """Up to `LISTED` names, and how many more there are."""
+    more = len(names) - LISTED
+    if more <= 0:
+        return Emphasised(listed(names))
+    return Emphasised(listed([*names[:LISTED], ngettext("%d more", "%d more", more) % more]))
 
 
 def worded(template: str, **values: Any) -> Sentence:

@@ -47,7 +47,7 @@ FEWEST_SHARED = 30
 """Items that two raters share, below which nobody is said to contradict the other."""
 MOST_JUDGES = 12
 """Judges whose squares are shown."""
-REFERENCES = ("mean", "median", "mode", "mode_split", "each")
+COMPARED_WITH = ("mean", "median", "mode", "mode_split", "each")
 """The rules of reference that a study may be compared with: those that every campaign has."""
 SETTLED, RECENTLY = timedelta(minutes=2), timedelta(days=2)
 """How old the numbers over all raters are before the answers are prepared, and until when."""
@@ -113,7 +113,7 @@ class CampaignStudy:
             judge=choice.judge if choice.judge in self.judges else next(iter(self.judges), ""),
             criterion=choice.criterion if choice.criterion in self.criteria else self._first_criterion(),
             language=choice.language if choice.language in self.choices.languages else "",
-            reference=choice.reference if choice.reference in REFERENCES else "mean",
+            reference=choice.reference if choice.reference in COMPARED_WITH else "mean",
             cell=choice.cell if choice.cell in self.choices.languages else "",
         )
 

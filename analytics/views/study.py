@@ -17,7 +17,7 @@ from accounts.models import Role
 from analytics import page_cache, tasks
 from analytics.answers import computing
 from analytics.questions.question_names import REFERENCE_NAMES
-from analytics.study.study import REFERENCES, CampaignStudy, StudyChoice
+from analytics.study.study import COMPARED_WITH, CampaignStudy, StudyChoice
 from analytics.views.items import shown_campaign
 from analytics.workflow import AGREEMENT
 from annotation.models import Campaign, Item
@@ -71,7 +71,7 @@ def _bar(study: CampaignStudy, spoken: str) -> list[dict[str, Any]]:
         (
             "reference",
             _("Compared with"),
-            [(name, str(REFERENCE_NAMES[name])) for name in REFERENCES],
+            [(name, str(REFERENCE_NAMES[name])) for name in COMPARED_WITH],
             study.choice.reference,
         ),
     )
