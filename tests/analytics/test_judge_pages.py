@@ -121,7 +121,8 @@ def test_every_section_stands_alone_with_its_files_and_methods(cast: Cast, judge
     for part in PAGES[which]:
         more = "&budget=300" if which == "planner" else ""
         text = opened(client, judged, which, part, f"reference=mean&bootstrap=200{more}")
-        has_table = part not in ("tasks", "preferences")  # these items have no task type and show no two candidates
+        # These items have no task type, show no two candidates, and none is flagged or has a simulated user.
+        has_table = part not in ("tasks", "preferences", "survival")
         assert "<html" in text and ("<table" in text) == has_table, (part, text_of(text.partition("<main")[2])[:1500])
         assert re.search(r"\b[126]0 items", text) and "CSV" in text, part
         assert ("&amp;agreement=full" in text) == (part == "classes"), part

@@ -33,7 +33,8 @@ def goes_on(page: Page) -> None:
 
 def test_a_plan_is_made_in_four_steps(cast: Cast, visit_as: VisitAs, provider: RunningProvider) -> None:
     page = visit_as("boris", "/p/kassa/generation/")
-    page.get_by_role("link", name="New plan").click()
+    with page.expect_navigation():
+        page.get_by_role("link", name="New plan").click()
     found = {"what": audited(page)}
     page.get_by_label("Short stories").check()
     page.get_by_role("button", name="Another example").click()
@@ -68,7 +69,8 @@ def test_texts_are_read_by_keys(cast: Cast, visit_as: VisitAs, provider: Running
     visit: Any = partial(visit_as, "boris")
     page = visit(f"/p/kassa/generation/{plan.pk}/")
     found = {"plan": audited(page)}
-    page.get_by_role("link", name="Read", exact=True).click()
+    with page.expect_navigation():
+        page.get_by_role("link", name="Read", exact=True).click()
     found["reading"] = audited(page)
     page.keyboard.press("s")
     expect(page.get_by_text("Set aside:")).to_be_visible()

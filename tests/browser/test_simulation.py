@@ -31,7 +31,8 @@ def test_a_simulation_is_planned(cast: Cast, visit_as: VisitAs, provider: Runnin
     page.get_by_role("group", name="User models").get_by_label("sim-chatty").check()
     page.get_by_label("Judge of the user’s turns").select_option(index=1)
     found["by whom"] = audited(page)
-    page.locator("main").get_by_role("button", name="Next", exact=True).click()
+    with page.expect_navigation():
+        page.locator("main").get_by_role("button", name="Next", exact=True).click()
     found["how much"] = audited(page)
     page.get_by_label("Name of the plan").fill("Vestlused “õhtul” – مساء")
     page.get_by_role("button", name="Make the plan").click()
@@ -46,7 +47,8 @@ def test_a_conversation_is_looked_at_turn_by_turn(cast: Cast, visit_as: VisitAs)
     page = visit_as("boris", f"/p/kassa/generation/{plan.pk}/")
     expect(page.get_by_role("heading", name="8 texts are set aside")).to_be_visible()
     found = {"plan": audited(page)}
-    page.get_by_role("link", name="All texts that are set aside").click()
+    with page.expect_navigation():
+        page.get_by_role("link", name="All texts that are set aside").click()
     found["texts"] = audited(page)
     text = Realisation.objects.filter(plan=plan, language="ar").first()
     page.goto(f"{page.url.split('/texts/')[0]}/texts/{text.pk if text else 0}/")
