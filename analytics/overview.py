@@ -17,10 +17,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from accounts import access
-from accounts.models import Job, Project, Role, User
+from accounts.models import AuditEntry, Job, Project, Role, User
 from analytics.judges import decisions
 from analytics.judges.thresholds import current_thresholds
-from analytics.models import GateDecision
+from analytics.models import GateDecision, Snapshot
 from annotation.desk import threads
 from annotation.models import (
     Annotation,
@@ -41,15 +41,16 @@ from judging.models import Attempt, Call, Judge, JudgeRun
 RUNS_SHOWN = 5
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """One thing to do on the way to the numbers."""
+    """One thing to do on the way from an empty project to its report. ``ask``: whom to ask, if others have to do it."""
 
     title: str
     why: str
-    url_name: str
     verb: str
+    address: str
     is_done: bool
+    ask: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,23 +90,94 @@ def holdings(*, project: Project, user: User) -> Holdings:
     )
 
 
-def steps(held: Holdings) -> list[Step]:
-    """The way from an empty project to its numbers, in order."""
-    way = (
-        ("datasets", held.datasets, _("Upload"), _("Upload a dataset"), _("What people and judges will rate.")),
-        ("rubrics", held.rubrics, _("Publish"), _("Publish a rubric"), _("Criteria, and what each point means.")),
-        (
-            "panels",
-            held.annotators,
-            _("Create"),
-            _("Create a panel"),
-            _("Native speakers who rate one language together."),
-        ),
-        ("campaigns", held.campaigns, _("Open"), _("Open a campaign"), _("One dataset on one rubric, for the panels.")),
-        ("judges", held.judges, _("Declare"), _("Declare a judge"), _("A model that rates the same items.")),
-        ("numbers", held.annotations, _("Read"), _("Read the numbers"), _("Agreement and calibration.")),
+def steps(project: Project, user: User, held: Holdings, listed: Sequence[Campaign]) -> list[Step]:
+    """The way from an empty project to its report, in order: what a judge must reach comes before any figure.
+
+    ``listed``: the campaigns of `campaigns`.
+    """
+    slug = project.slug
+    is_lead = access.holds(user=user, project=project, roles=(Role.LEAD,))
+    ask_lead = "" if is_lead else _("Only leads can do this. Ask %s.") % _named_leads(project)
+    rated = [campaign for campaign in listed if campaign.annotations]  # type: ignore[attr-defined]
+    newest = max(rated or listed, key=lambda campaign: campaign.pk, default=None)
+    study = reverse("study", args=[slug, newest.pk]) if rated and newest else ""
+    report = (
+        f"{reverse('export', args=[slug])}?what=report&campaign={newest.pk}#export-report" if rated and newest else ""
     )
-    return [Step(title, why, url_name, verb, bool(count)) for url_name, count, verb, title, why in way]
+    lacks_people = held.panels and not held.annotators
+    return [
+        Step(
+            title=_("Upload a dataset"),
+            why=_("What people and judges will rate."),
+            verb=_("Upload"),
+            address=reverse("datasets", args=[slug]),
+            is_done=bool(held.datasets),
+        ),
+        Step(
+            title=_("Publish a rubric"),
+            why=_("Criteria, and what each point means."),
+            verb=_("Publish"),
+            address=reverse("rubrics", args=[slug]),
+            is_done=bool(held.rubrics),
+        ),
+        Step(
+            title=_("Invite people to the panel") if lacks_people else _("Create a panel"),
+            why=_("Native speakers who rate one language together."),
+            verb=_("Invite") if lacks_people else _("Create"),
+            address=reverse("people" if lacks_people else "panels", args=[slug]),
+            is_done=bool(held.annotators),
+            ask=ask_lead if lacks_people else "",
+        ),
+        Step(
+            title=_("Declare what a judge must reach"),
+            why=_("Before the first figures: what is declared later is marked as declared after them."),
+            verb=_("Declare"),
+            address=reverse("thresholds", args=[slug]),
+            is_done=current_thresholds(project) is not None,
+            ask=ask_lead,
+        ),
+        Step(
+            title=_("Open a campaign"),
+            why=_("One dataset on one rubric, for the panels."),
+            verb=_("Open"),
+            address=reverse("campaigns", args=[slug]),
+            is_done=bool(held.campaigns),
+        ),
+        Step(
+            title=_("Declare a judge"),
+            why=_("A model that rates the same items."),
+            verb=_("Declare"),
+            address=reverse("judges", args=[slug]),
+            is_done=bool(held.judges),
+        ),
+        Step(
+            title=_("Collect ratings"),
+            why=_("From the panels, or from a file."),
+            verb=_("Open"),
+            address=reverse("campaign", args=[slug, newest.pk]) if newest else "",
+            is_done=bool(held.annotations),
+        ),
+        Step(
+            title=_("Read the study"),
+            why=_("What was found, how sure it is, and what is to be done."),
+            verb=_("Read"),
+            address=study,
+            is_done=Snapshot.objects.filter(campaign__project=project).exists(),
+        ),
+        Step(
+            title=_("Write the report"),
+            why=_("Figures, tables and methods in one file."),
+            verb=_("Write"),
+            address=report,
+            is_done=AuditEntry.objects.filter(project=project, verb="export report").exists(),
+        ),
+    ]
+
+
+def _named_leads(project: Project) -> str:
+    """The names of the leads, at most three."""
+    leads = User.objects.filter(memberships__project=project, memberships__role=Role.LEAD).order_by("memberships")
+    return ", ".join(str(lead) for lead in leads[:3])
 
 
 def campaigns(*, project: Project, user: User) -> QuerySet[Campaign, Any]:

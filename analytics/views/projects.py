@@ -32,7 +32,9 @@ def project_page(request: HttpRequest, project: str) -> HttpResponse:
     """What needs somebody, what runs, what is decided, what there is, what it took, and what to do next."""
     current_project = access.require(user=request.user, slug=project)
     held = overview.holdings(project=current_project, user=request.user)
-    to_do, uses = overview.steps(held), overview.latest_uses(current_project)
+    listed = list(overview.campaigns(project=current_project, user=request.user))
+    to_do = overview.steps(current_project, request.user, held, listed)
+    uses = overview.latest_uses(current_project)
     context = {
         "title": current_project.name,
         "subtitle": current_project.description,
@@ -40,7 +42,7 @@ def project_page(request: HttpRequest, project: str) -> HttpResponse:
         "held": held,
         "steps": to_do,
         "next_step": next((step for step in to_do if not step.is_done), None),
-        "campaigns": overview.campaigns(project=current_project, user=request.user),
+        "campaigns": listed,
         "runs": overview.judge_runs(project=current_project, user=request.user),
         "attention": overview.needs_attention(current_project, request.user, uses),
         "running": overview.running_now(current_project),

@@ -19,7 +19,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from accounts import access, audit, jobs
-from accounts.models import Invitation, Membership, Profile, Project, Role, User
+from accounts.models import SIGHTED, Invitation, Membership, Profile, Project, Role, User
 from accounts.refusals import Refused
 
 SESSION_KEY = "invitation"
@@ -49,6 +49,20 @@ def create_project(*, name: str, founder: User, slug: str = "", description: str
 def may_found(user: User) -> bool:
     """Whether the operator allows this user to create projects."""
     return user.may_found_projects
+
+
+def ask_for_founding(user: User) -> list[User]:
+    """Whom a user who may not create projects can ask: the operators, else members of their projects who may create
+    one and invite them. At most three; nobody for a user who is only an annotator.
+    """
+    sighted = Membership.objects.filter(user=user, role__in=SIGHTED)
+    if not sighted.exists():
+        return []
+    there_are = User.objects.filter(is_active=True, erased_at=None).exclude(pk=user.pk).order_by("pk")
+    colleagues = Membership.objects.filter(project__in=sighted.values("project")).values("user")
+    return list(
+        there_are.filter(is_superuser=True)[:3] or there_are.filter(may_found_projects=True, pk__in=colleagues)[:3]
+    )
 
 
 def allow_founding(*, user: User, allowed: bool) -> bool:

@@ -15,6 +15,8 @@ from django.utils import timezone
 import analytics
 from accounts.models import Heartbeat
 from analytics.answers import snapshots
+from analytics.exporting import exports
+from analytics.judges import thresholds
 from analytics.models import Chart
 from analytics.questions.question import Settings
 from annotation import campaigns
@@ -430,15 +432,21 @@ class TestOverview:
         panel_scene.duty(cast)
         page = cast.client("aino").get("/p/kassa/").content.decode()
         assert page.count("data-done") == 4
-        assert re.search(r'aria-current="step">\s*<div><b>Declare a judge', page)
+        assert re.search(r'aria-current="step">\s*<div><b>Declare what a judge must reach', page)
         assert "0 of 6 assignments" in page
 
     def test_a_whole_project_shows_its_campaigns_and_runs(
         self, cast: Cast, campaign: Campaign, django_assert_num_queries: Any
     ) -> None:
         panel_scene.panels.seat(panel=panel_scene.panels.create(project=cast.kassa, name="P"), user=cast.maarika)
+        thresholds.declare_thresholds(project=cast.kassa, preset="skilled", actor=cast.aino)
         client = cast.client("aino")
-        with django_assert_num_queries(29):
+        page = client.get("/p/kassa/").content.decode()
+        (report,) = re.findall(r'aria-current="step">\s*<div><b>Write the report.*?href="([^"]+)"', page, re.DOTALL)
+        assert f'value="{campaign}" selected' in client.get(report.replace("&amp;", "&")).content.decode()
+        taken = exports.Export(project=cast.kassa, what="report", kind="html", subject=campaign)
+        exports.record_export(taken, cast.aino)
+        with django_assert_num_queries(33):
             page = client.get("/p/kassa/").content.decode()
         assert "What to do next" not in page
         assert "24 imported annotations" in page

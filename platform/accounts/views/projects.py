@@ -102,7 +102,8 @@ def home(request: HttpRequest) -> HttpResponse:
         return redirect("mfa_index")
     if held and all(membership.role == Role.ANNOTATOR for membership in held):
         return redirect("desk")
-    return render(request, "accounts/home.html", {"memberships": held, "archived": archived})
+    whom = [] if people.may_found(request.user) else people.ask_for_founding(request.user)
+    return render(request, "accounts/home.html", {"memberships": held, "archived": archived, "whom": whom})
 
 
 @require_http_methods(["GET", "POST"])
@@ -110,7 +111,8 @@ def home(request: HttpRequest) -> HttpResponse:
 def new_project(request: HttpRequest) -> HttpResponse:
     """A form to create a project, for users who may."""
     if not people.may_found(request.user):
-        return render(request, "accounts/project_forbidden.html", {"sentence": people.MAY_NOT_FOUND}, status=403)
+        whom = {"sentence": people.MAY_NOT_FOUND, "whom": people.ask_for_founding(request.user)}
+        return render(request, "accounts/project_forbidden.html", whom, status=403)
     form = ProjectForm(request.POST or None)
     if form.is_valid():
         try:
