@@ -21,7 +21,6 @@ from analytics.item_choices import CHUNK, ItemChoice, ItemOptions, Measure, defa
 from analytics.questions.reference_rules import ADJUDICATED
 from analytics.ratings.item_attributes import attribute_text
 from analytics.ratings.rating_times import item_times
-from analytics.ratings.scales import criterion_scale
 from annotation import adjudication
 from annotation.adjudication import Adjudicated
 from annotation.models import Annotation, Campaign, Criterion, Item, Rating, Skip
@@ -177,7 +176,7 @@ def listed_items(campaign: Campaign, choice: ItemChoice) -> list[ItemScores]:
     found = [scores[pk] for pk in _matching(campaign, choice, scores) if pk in scores]
     for scored in found:
         scored.settle(choice)
-    scale = criterion_scale(choice.criterion)
+    scale = choice.criterion.declared_scale
     middles = [] if scale.any_number else [(low + high) / 2 for low, high in pairwise(scale.values.tolist())]
     return sorted((scored for scored in found if _is_of_cell(scored, choice, middles)), key=_KEYS[choice.sort])
 

@@ -11,7 +11,6 @@ import pytest
 from django.core.management import call_command
 
 from analytics.ratings import ratings_tables
-from analytics.ratings.scales import campaign_scales
 from analytics.stats.agreement import rater_agreement
 from analytics.stats.core.validation import ratings_table
 from annotation.models import Campaign, Dataset, Rating
@@ -46,7 +45,7 @@ def study(cast: Cast) -> Campaign:
 
 def alpha(campaign: Campaign, raters: tuple[str, ...], **level: Any) -> dict[str, float]:
     """Krippendorff's alpha by criterion, at the rubric's level or another one, to three decimals."""
-    scales = {key: replace(scale, **level) for key, scale in campaign_scales(campaign).items()}
+    scales = {key: replace(scale, **level) for key, scale in campaign.rubric_version.scales.items()}
     table = ratings_table(ratings_tables.load(campaign=campaign), scales=scales)
     found = rater_agreement.agreement_report(table, raters=raters, statistics=["krippendorff_alpha"], bootstrap=0)
     return {each.cell["criterion"]: round(each.estimate.value, 3) for each in found}  # type: ignore[misc, arg-type]

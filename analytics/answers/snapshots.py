@@ -34,7 +34,6 @@ from analytics.ratings.additions import question_table
 from analytics.ratings.counts import answer_counts, counted_table
 from analytics.ratings.exclusions import marked_counts
 from analytics.ratings.raters import names_of_designs, rater_names
-from analytics.ratings.scales import campaign_scales
 from annotation.models import Campaign, Item
 from annotation.writers import formats
 from annotation.writers.tables import Table
@@ -150,7 +149,9 @@ def _numbers_fields(
     )
     table = found.settled()
     with _digest_in_thread(table) as digest:
-        content = measured_content(table, settings, scales=campaign_scales(campaign), store=store, progress=progress)
+        content = measured_content(
+            table, settings, scales=campaign.rubric_version.scales, store=store, progress=progress
+        )
         content |= {
             **marked_counts(campaign, settings.raters),
             "items": Item.objects.of(campaign.dataset).count(),

@@ -26,7 +26,6 @@ from analytics.models import GateThresholds, Snapshot
 from analytics.questions.question import Settings
 from analytics.ratings.additions import CHANGED, FAMILY, LENGTH, with_audited
 from analytics.ratings.ratings_tables import frame
-from analytics.ratings.scales import campaign_scales
 from annotation.models import Campaign, RubricVersion
 from annotation.writers.tables import Table
 from judging import judges
@@ -278,7 +277,7 @@ def decided_cells(
     declared = GateThresholds.objects.get(pk=settings.thresholds)
     thresholds = _as_declared(declared)
     audited = with_audited(found, campaign, runs, names, (LENGTH, FAMILY, CHANGED))
-    table = ratings_table(frame(audited), scales=campaign_scales(campaign))
+    table = ratings_table(frame(audited), scales=campaign.rubric_version.scales)
     known = set(table.frame["rater"].unique())
     decided: list[dict[str, Any]] = []
     for done, run in enumerate(runs):

@@ -20,7 +20,6 @@ from analytics.ratings.raters import (
     ratings_condition,
     usual_judges,
 )
-from analytics.ratings.scales import campaign_scales
 from analytics.stats.declared.declaring import StatisticsReport
 from analytics.stats.declared.register import REPORTS, STATISTICS
 from annotation.models import Campaign
@@ -88,7 +87,7 @@ def planned(campaign: Campaign, question: NumbersQuestion, runs: Sequence[JudgeR
     if question.min_seconds:
         counting &= Q(annotation__seconds=None) | Q(annotation__seconds__gte=question.min_seconds)
     return replace(
-        plan_of(question, campaign_scales(campaign)),
+        plan_of(question, campaign.rubric_version.scales),
         runs=tuple(runs),
         names=names,
         of_designs=of_designs,

@@ -30,7 +30,6 @@ from analytics.models import GateThresholds
 from analytics.questions.asked import question_of
 from analytics.questions.plan import plan_of, planned
 from analytics.ratings.additions import question_table
-from analytics.ratings.scales import campaign_scales
 from analytics.reports import methods, own_wheel
 from analytics.reports.content import ReportLayout, report_parts
 from analytics.reports.parts import ReportPart
@@ -118,7 +117,7 @@ def _files(
 
 def _about(campaign: Campaign) -> Iterator[tuple[str, bytes]]:
     """Scales, rubric, design, thresholds, versions and how to use them."""
-    scales = {key: asdict(scale) for key, scale in campaign_scales(campaign).items()}
+    scales = {key: asdict(scale) for key, scale in campaign.rubric_version.scales.items()}
     declared = GateThresholds.objects.filter(project=campaign.project).order_by("number")
     names = ("number", "preset", *LIMITS, "audits", "declared_at", "figures_since")
     programs = methods.program_versions()

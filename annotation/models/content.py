@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import abc
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import PurePath
-from typing import Any, BinaryIO, ClassVar, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, NamedTuple, cast
 from uuid import uuid4
 
 from django.conf import settings
@@ -19,6 +20,9 @@ from django.utils.translation import gettext_lazy as _
 from accounts.inputs import without_nul
 from accounts.models import SIGHTED, HasJob, Project, Role, User
 from annotation.readers import File, Mapping, is_compressed, is_on_scale, plain_number
+
+if TYPE_CHECKING:
+    from analytics.stats.core.scales import Level, Scale
 
 AT_ONCE = 2**20  # bytes; larger imports are read and stored by a worker
 
@@ -483,6 +487,11 @@ class RubricVersion(models.Model):
         """Whether annotators say of every item how sure they are: none, optional or required."""
         return str(self.document.get("certainty", "none"))
 
+    @property
+    def scales(self) -> dict[str, Scale]:
+        """The declared scale of every criterion, by key."""
+        return {criterion.key: criterion.declared_scale for criterion in self.criteria.all()}
+
     def name(self, language: str = "en") -> str:
         """The rubric's name in ``language`` or its nearest fallback."""
         return spoken(self.document["name"], language, self.document["source_language"]) or self.rubric.key
@@ -563,6 +572,18 @@ class Criterion(models.Model):
             return [plain_number(value) for value in self.values]
         step = {} if self.step is None else {"step": plain_number(self.step)}
         return {"min": plain_number(self.minimum), "max": plain_number(self.maximum), **step}
+
+    @property
+    def declared_scale(self) -> Scale:
+        """The scale as statistics read it: its points, the steps between its ends, or any number between them."""
+        from analytics.stats.core.scales import Scale, range_scale
+
+        level = cast("Level", self.level)
+        if self.points:
+            declared = Scale(points=tuple(sorted(self.values)), level=level)
+        else:
+            declared = range_scale(self.minimum, self.maximum, self.step, level)
+        return replace(declared, lower_is_better=self.direction == self.Direction.LOWER)
 
     @property
     def labels(self) -> dict[float | None, str]:

@@ -14,7 +14,6 @@ from django.test import Client
 from analytics.answers import snapshots
 from analytics.questions.question import Settings
 from analytics.ratings.rating_rows import Row
-from analytics.ratings.scales import campaign_scales
 from analytics.stats.agreement import rater_agreement
 from analytics.stats.core.estimates import CellEstimate
 from analytics.stats.core.validation import ratings_table
@@ -53,7 +52,7 @@ def numbers(client: Client, campaign: Campaign, query: str = "") -> dict[str, An
 def figures_again(text: str, campaign: Campaign, settings: dict[str, Any]) -> dict[tuple[Any, ...], CellEstimate]:
     """Every figure computed anew from the CSV, by what it is about."""
     frame = pd.read_csv(io.StringIO(text))
-    again = ratings_table(frame, scales=campaign_scales(campaign))
+    again = ratings_table(frame, scales=campaign.rubric_version.scales)
     how = {name: settings[name] for name in ("bootstrap", "confidence", "seed")}
     found: list[CellEstimate] = []
     for by in (("language", "criterion"), ("criterion",)):

@@ -23,7 +23,6 @@ from analytics.questions.question import Settings
 from analytics.ratings import ratings_tables
 from analytics.ratings.item_attributes import attribute_choices
 from analytics.ratings.raters import campaign_annotators
-from analytics.ratings.scales import campaign_scales
 from analytics.stats.declared.register import REPORTS, is_usual
 from annotation.models import Annotation, Campaign, Criterion, Import, Item, Rating
 from judging.models import JudgeRun, Verdict
@@ -200,7 +199,7 @@ def test_cells_one_by_one_are_the_cells_of_a_report_on_the_whole_table(campaign:
     from analytics.stats.core.validation import ratings_table
     from analytics.stats.judge import calibration
 
-    scales = campaign_scales(campaign)
+    scales = campaign.rubric_version.scales
     table = ratings_table(ratings_tables.load(campaign=campaign), scales=scales)
     coded = stored_cells.CodedTable(ratings_tables.table(campaign=campaign), scales, stored_cells.READ)
     settings, by = Settings(bootstrap=200), ("language", "criterion")

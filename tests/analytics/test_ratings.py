@@ -15,7 +15,6 @@ from analytics.ratings.item_attributes import ItemAttributes
 from analytics.ratings.raters import campaign_annotators, newest_runs, rater_names, ratings_condition
 from analytics.ratings.rating_rows import Row
 from analytics.ratings.ratings_tables import _distinct_numbers
-from analytics.ratings.scales import criterion_scale
 from annotation import exports as rated
 from annotation import selections
 from annotation.desk import service
@@ -159,7 +158,7 @@ def test_the_frame_has_the_published_columns_also_when_empty(cast: Cast) -> None
 def test_a_long_scale_is_spelt_out(cast: Cast) -> None:
     long = make.criterion("quality", scale={"level": "interval", "min": 0, "max": 100, "step": 5}, anchors={})
     version = make.rubric(cast.kassa, long)
-    scale = criterion_scale(version.criteria.get())
+    scale = version.criteria.get().declared_scale
     assert (scale.q, scale.points[:3], scale.level) == (21, (0.0, 5.0, 10.0), "interval")
 
 

@@ -14,9 +14,9 @@ from analytics.stats.core import resampling
 from analytics.stats.core.estimates import CellEstimate, Estimate, Keeps, Shape
 from analytics.stats.core.messages import Message, joined
 from analytics.stats.core.resampling import RatersAs, number_of
-from analytics.stats.core.scales import Scale
+from analytics.stats.core.scales import WEIGHTINGS, Scale
 from analytics.stats.core.tables import Cell, Coded, RatingsTable, cells, coded, coded_from_matrix
-from analytics.stats.declared.register import statistics_of
+from analytics.stats.declared.register import BY_PLAIN_NAME, statistics_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
@@ -48,6 +48,8 @@ STATISTICS = (
 )
 """In the order they are shown. Agreement on "not applicable" stands beside them where somebody used it:
 ``applicability_agreement``, ``applicability_alpha``, ``applicability_ac``."""
+WEIGHTED = {name for name, each in BY_PLAIN_NAME.items() if each.usual and {*each.usual.values()} <= {*WEIGHTINGS}}
+"""Statistics whose variants are names of weights."""
 LEFT_OUT = Message("this annotator left out")
 APPLICABLE = Scale(("applicable", "N/A"), "nominal")
 
@@ -336,7 +338,7 @@ def _row(
     weights = (
         pairwise.COHEN_VARIANTS.get(estimate.variant or "")
         if estimate.statistic == "cohen_kappa"
-        else (estimate.variant if estimate.statistic in ("gwet_ac", "brennan_prediger", "conger_kappa") else None)
+        else (estimate.variant if estimate.statistic in WEIGHTED else None)
     )
     return CellEstimate(estimate=estimate, cell=key, raters=raters, annotator=annotator, weights=weights)
 

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Floats = NDArray[np.float64]
-LEFT_OUT = ("krippendorff_alpha", "fleiss_kappa", "gwet_ac", "percent_agreement")
-"""Coefficients that ``left_out_report`` knows; each has a ``_change`` beside it."""
 PAIRS = ("cohen_kappa", "percent_agreement")
 RATIONALES = ("rationale_share", "rationale_length")
 LABELS = ("label_spread", "label_share")
