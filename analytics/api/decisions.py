@@ -15,7 +15,7 @@ from accounts.models import Role
 from analytics import tasks
 from analytics.judges import decisions, thresholds
 from analytics.judges.decisions import CampaignDecisions, DecisionChange
-from analytics.judges.reasons import CellDecision, Condition
+from analytics.judges.reasons import DECISION_STATES, CellDecision, Condition
 from analytics.models import GateDecision, GateThresholds
 from analytics.views.items import shown_campaign
 
@@ -59,7 +59,9 @@ class GateFigureSerializer(serializers.Serializer[dict[str, Any]]):
 
 
 class ConditionSerializer(serializers.Serializer[Condition]):
-    """One condition of the gate: `state` is holds, fails, not_certain or not_run."""
+    """One condition of the gate. `state`: holds or fails, where the whole interval lies on one side of the threshold;
+    not_certain, where the interval contains the threshold: neither met nor failed; not_run, where there is no figure.
+    """
 
     name = serializers.CharField()
     state = serializers.ChoiceField(choices=("holds", "fails", "not_certain", "not_run"))
@@ -76,7 +78,11 @@ class RemedySerializer(serializers.Serializer[Any]):
 
 
 class DecisionSerializer(serializers.Serializer[CellDecision]):
-    """One decision with its strongest reasons and what would change it. `otherwise`: what a stale one would be."""
+    """One decision with its strongest reasons and what would change it. `otherwise`: what a stale one would be.
+
+    `state`: not_certain, where the interval of a condition of this use, or of a wider use that nothing else stands
+    against, contains its threshold: narrower intervals could lead to another decision.
+    """
 
     judge = serializers.CharField(source="row.judge")
     judge_id = serializers.IntegerField(source="row.judge_id")
@@ -84,6 +90,7 @@ class DecisionSerializer(serializers.Serializer[CellDecision]):
     criterion = serializers.CharField(source="row.criterion")
     language = serializers.CharField(source="row.language", allow_blank=True)
     decision = serializers.ChoiceField(choices=GateDecision.Use.values, source="use.value")
+    state = serializers.ChoiceField(choices=DECISION_STATES)
     otherwise = serializers.CharField(source="row.otherwise", allow_null=True, default=None)
     n_items = serializers.IntegerField(source="row.n_items")
     n_clusters = serializers.IntegerField(source="row.n_clusters")

@@ -18,7 +18,7 @@ from accounts import webhooks
 from accounts.models import Event, Job
 from accounts.refusals import Refused
 from analytics.answers import revisions, snapshots
-from analytics.judges.reasons import CellDecision
+from analytics.judges.reasons import CellDecision, stands_against
 from analytics.judges.thresholds import GateSettings, current_thresholds
 from analytics.models import Computation, GateDecision, GateThresholds, Snapshot
 from annotation.models import Campaign
@@ -186,7 +186,7 @@ def facts_of(row: Mapping[str, Any]) -> dict[str, Any]:
     """The facts stored with a decision, to explain later why the next decision differs: items, raters, run, what
     failed, changes.
     """
-    failed = [each["name"] for each in row["findings"] if each["measured"] and not each["holds"]]
+    failed = [each["name"] for each in row["findings"] if each["measured"] and stands_against(each)]
     return {
         "n_items": row["n_items"],
         "n_raters": row["n_raters"],

@@ -10,7 +10,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from analytics.figures import Figure
+from analytics.figures import Figure, listed
 from analytics.models import GateDecision, GateThresholds
 
 MOST_REASONS = 3
@@ -62,6 +62,13 @@ AUDITED = frozenset({"alt_test", "flip_rate", *EFFECTS})
 """Conditions that need an audit run; the other conditions are figures that are known or not known."""
 GRANTS = {Use.JUDGE_ALONE: ("alt_test", "bias"), Use.JUDGE_WITH_CORRECTION: ("ppi_gain",), Use.RANKING_ONLY: ("tau_b",)}
 """The findings that a use depends on."""
+_WIDER: dict[str, tuple[tuple[str, ...], ...]] = {
+    Use.JUDGE_WITH_CORRECTION: (ALONE,),
+    Use.RANKING_ONLY: (ALONE, ("ppi_gain",)),
+    Use.HUMANS_ONLY: (ALONE, ("ppi_gain",), ("tau_b",)),
+}
+"""By decision, the conditions of each use that is wider."""
+DECISION_STATES = ("certain", "not_certain")
 GROUPS = {
     "labels": gettext_lazy("Human labels"),
     "people": gettext_lazy("People"),
@@ -152,6 +159,28 @@ class CellDecision:
         """What to do, in a sentence."""
         return str(MEANINGS[self.use])
 
+    @cached_property
+    def state(self) -> str:
+        """`certain`, or `not_certain` where narrower intervals could lead to another decision.
+
+        That is where an interval contains the threshold, of a condition of this use, or of a wider one that nothing
+        else stands against.
+        """
+        states = {condition.name: condition.state for condition in self.conditions}
+        if self.use is Use.JUDGE_ALONE and "not_certain" in {states.get(name) for name in ALONE}:
+            return "not_certain"
+        wider = [{state for name in names if (state := states.get(name))} for names in _WIDER.get(self.use, ())]
+        is_open = any("not_certain" in known and not known & {"fails", "not_run"} for known in wider)
+        return "not_certain" if is_open else "certain"
+
+    @property
+    def why_not_certain(self) -> str:
+        """The conditions that are not certain, in a sentence; empty if the decision is certain."""
+        if self.state == "certain":
+            return ""
+        names = [condition.title for condition in self.conditions if condition.state == "not_certain"]
+        return _("Not certain: %(conditions)s. The interval contains the threshold.") % {"conditions": listed(names)}
+
     @property
     def otherwise(self) -> str:
         """For a stale decision: the decision if nothing had changed. Empty for any other decision."""
@@ -209,7 +238,9 @@ class CellDecision:
         for name in GRANTS.get(self.use, ()):
             yield self._finding(name)
         if self.use is Use.JUDGE_ALONE:
-            yield from (f for f in self.row["findings"] if f["name"] in EFFECTS and not f.get("certain", True))
+            yield from (
+                found for found in self.row["findings"] if found["name"] in EFFECTS and _state(found) == "not_certain"
+            )
             yield self._finding("flip_rate")
         yield from sorted(self._failed(), key=lambda finding: (not finding["measured"], -finding["gap"]))
 
@@ -219,15 +250,11 @@ class CellDecision:
             return
         names = {*ALONE, *(() if self.use is Use.JUDGE_WITH_CORRECTION else ("ppi_gain",))}
         names |= {"tau_b"} if self.use is Use.HUMANS_ONLY else set()
-        yield from (found for found in self.row["findings"] if found["name"] in names and not found["holds"])
+        yield from (found for found in self.row["findings"] if found["name"] in names and stands_against(found))
 
     def _condition(self, finding: Mapping[str, Any]) -> Condition:
-        name = finding["name"]
-        good = finding["holds"] is not (name in PROBLEMS)
-        state = "not_certain" if not finding.get("certain", True) else "holds" if good else "fails"
-        state = state if finding["measured"] else "not_run"
         figures = tuple(self._figure(figure) for figure in finding["figures"])
-        return Condition(name, state, self._sentence(finding), figures)
+        return Condition(finding["name"], _state(finding), self._sentence(finding), figures)
 
     def _figure(self, figure: Mapping[str, Any]) -> Figure:
         return Figure.of({**figure, "criterion": self.row["criterion"], "language": self.row["language"]})
@@ -244,7 +271,7 @@ class CellDecision:
         if name == "insufficient":
             return self._enough(bool(holds))
         if name == "rubric_problem":
-            return self._agreement(bool(holds), figures)
+            return self._agreement(_state(finding), figures)
         if not finding["measured"]:
             return self._not_run(name, shown, first)
         if name == "alt_test":
@@ -308,12 +335,14 @@ class CellDecision:
         )
         return sentence % {"count": count, "why": why}
 
-    def _agreement(self, is_problem: bool, figures: Sequence[Figure]) -> str:
+    def _agreement(self, state: str, figures: Sequence[Figure]) -> str:
         shown = {"figures": "; ".join(f"{_coefficient(each)} {_shown(each)}" for each in figures)}
-        if is_problem:
+        if state == "fails":
             return _("The raters agree hardly more than by chance: %(figures)s.") % shown
-        if not figures or not any(figure.is_defined for figure in figures):
+        if state == "not_run":
             return _("How far the raters agree is not known: no item has two raters.")
+        if state == "not_certain":
+            return _("It is not certain that the raters agree more than by chance: %(figures)s.") % shown
         return _("The raters agree: %(figures)s.") % shown
 
     def _not_run(self, name: str, shown: dict[str, str], first: Figure | None) -> str:
@@ -432,6 +461,20 @@ class CellDecision:
         return Remedy("labels", f"{labels}: {items}.", short)
 
 
+def stands_against(finding: Mapping[str, Any]) -> bool:
+    """Whether a finding prevents the use that it is asked for: not one of an audit that is not certain."""
+    return bool(finding.get("prevents", not finding["holds"]))
+
+
+def _state(finding: Mapping[str, Any]) -> str:
+    """Whether a condition is met: holds, fails, not_certain or not_run; a problem that is there fails."""
+    if not finding["measured"]:
+        return "not_run"
+    if not finding.get("certain", True):
+        return "not_certain"
+    return "holds" if finding["holds"] is not (finding["name"] in PROBLEMS) else "fails"
+
+
 def _coefficient(figure: Figure) -> str:
     """α, or AC with its weights: other pages show AC with other weights."""
     if figure.statistic == "krippendorff_alpha":
@@ -472,6 +515,16 @@ _SENTENCES: dict[tuple[str, bool | str], Any] = {
     ("sensitivity", False): gettext_lazy(
         "With worse texts its scores fall by %(figure)s points at most: less than %(margin)s."
     ),
+    ("bias", "not certain"): gettext_lazy(
+        "Its bias is %(figure)s points: the interval reaches beyond ±%(margin)s, so that this is not certain."
+    ),
+    ("ppi_gain", "not certain"): gettext_lazy(
+        "With correction a label is worth %(figure)s labels: the interval contains 1, so that this is not certain."
+    ),
+    ("tau_b", "not certain"): gettext_lazy(
+        "Its ranking of the generators: tau-b %(figure)s. "
+        "%(tau)s is needed, and an interval above %(low)s: this is not certain."
+    ),
     ("ppi_gain", True): gettext_lazy("With correction a label is worth %(figure)s labels without the judge."),
     ("ppi_gain", False): gettext_lazy(
         "With correction a label is worth %(figure)s labels; the interval has to lie above 1."
@@ -486,6 +539,7 @@ _WITH_MORE = {
     "bias": gettext_lazy("the interval of the bias would lie within the margin"),
     "readable": gettext_lazy("the share of readable replies would be certain"),
     "flip_rate": gettext_lazy("the share of changed scores would be certain"),
+    "verbosity": gettext_lazy("the effect of length would lie within the margin by its whole interval"),
     "ppi_gain": gettext_lazy("the gain by correction would be certain"),
     "tau_b": gettext_lazy("the ranking would be certain"),
 }

@@ -361,6 +361,7 @@ def _plain_finding(finding: GateFinding) -> dict[str, Any]:
     return {
         "name": finding.name,
         "holds": bool(finding.holds),
+        "prevents": bool(finding.prevents),
         "measured": finding.measured,
         "certain": bool(finding.is_certain),
         "replies": finding.more_replies,

@@ -88,8 +88,8 @@ class CampaignReport:
         return max((part.snapshot for part in self.parts), key=lambda each: each.created_at)
 
     @property
-    def decision_rows(self) -> list[tuple[str, str, str, str, str, list[str]]]:
-        """Judge, criterion, language, decision, counts and reasons of every decision."""
+    def decision_rows(self) -> list[tuple[str, str, str, str, str, str, list[str]]]:
+        """Judge, criterion, language, decision, what is not certain of it, counts and reasons of every decision."""
         names = self.parts[0].page.criteria
         return [
             (
@@ -97,6 +97,7 @@ class CampaignReport:
                 names.get(cell.row["criterion"], cell.row["criterion"]),
                 languages.english_name(cell.row["language"]) if cell.row["language"] else _("all"),
                 str(cell.use.label),
+                cell.why_not_certain,
                 cell.basis,
                 cell.reasons,
             )

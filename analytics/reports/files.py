@@ -156,7 +156,7 @@ _LATEX = {
     "’": "'",
     **dict.fromkeys("\n\r\t\x0b\x0c\x85\u2028\u2029", " "),
 }
-LATEX_COLUMNS, LATEX_ROWS = 5, 10
+LATEX_COLUMNS, LATEX_ROWS, LATEX_DECISIONS = 5, 10, 20
 """The maximum numbers of columns and rows of one part of a table, so that the part fits a page."""
 LATEX_HEAD = "% Needs booktabs, and XeLaTeX or LuaLaTeX where names are not in Latin letters.\n"
 
@@ -188,6 +188,25 @@ def latex_table(numbered: NumberedTable) -> str:
             r"\setlength{\tabcolsep}{3pt}",
         ]
         lines += [*_latex_part(table.columns[at : at + LATEX_COLUMNS], rows, at), r"\end{table}"]
+    return LATEX_HEAD + "\n".join(lines) + "\n"
+
+
+def latex_decisions(report: CampaignReport) -> str:
+    """The decisions about judges as tables that fit a page, with what is not certain."""
+    rows = [
+        (judge, criterion, language, f"{use} ({_('not certain')})" if doubt else use, basis)
+        for judge, criterion, language, use, doubt, basis, _reasons in report.decision_rows
+    ]
+    columns = (_("Judge"), _("Criterion"), _("Language"), _("Decision"), _("Based on"))
+    lines = []
+    for start in range(0, len(rows), LATEX_DECISIONS):
+        label = "" if start else r"\label{tab:decisions}"
+        caption = latex_text(_("What judges may be used for"))
+        lines += [r"\begin{table}", r"\centering", rf"\caption{{{caption}}}{label}"]
+        lines += [r"\begin{tabular}{lllll}", r"\toprule", " & ".join(map(latex_text, columns)) + r" \\", r"\midrule"]
+        for row in rows[start : start + LATEX_DECISIONS]:
+            lines.append(" & ".join(_in_box(latex_text(text), r"0.18\linewidth") for text in row) + r" \\[2pt]")
+        lines += [r"\bottomrule", r"\end{tabular}", r"\end{table}"]
     return LATEX_HEAD + "\n".join(lines) + "\n"
 
 
@@ -233,6 +252,8 @@ def _members(report: CampaignReport, numbered: Mapping[str, list[NumberedTable]]
     if pdf_is_installed():
         yield "report.pdf", as_pdf(report_page(report, numbered, is_print=True))
     yield "methods.txt", "\n\n".join([*report.methods, *_listed_references(report)]) + "\n"
+    if report.decided:
+        yield "tables/decisions.tex", latex_decisions(report)
     for part in report.parts:
         yield f"tables/{part.part.name}.csv", estimates_csv(part.snapshot.content["estimates"])
         for each in numbered[part.part.name]:

@@ -19,7 +19,7 @@ from django.utils.translation import ngettext
 
 from analytics.figures import SMALL, Figure, listed
 from analytics.grids import EstimateRow
-from analytics.judges.reasons import ALONE, CellDecision
+from analytics.judges.reasons import ALONE, CellDecision, stands_against
 from analytics.models import GateDecision
 from analytics.places import place_range
 from analytics.study.sentences import LISTED, Emphasised, Sentence, named_briefly, worded
@@ -430,7 +430,7 @@ def items_that_decide(cell: CellDecision) -> int:
     """
     if cell.use is Use.INSUFFICIENT:
         return max((remedy.more_items or 0 for remedy in cell.remedies), default=0)
-    failed = [finding for finding in cell.row["findings"] if finding["name"] in ALONE and not finding["holds"]]
+    failed = [finding for finding in cell.row["findings"] if finding["name"] in ALONE and stands_against(finding)]
     if cell.use in NOT_COMPARED or not all(finding["more"] for finding in failed):
         return 0
     return max((int(finding["more"]) for finding in failed), default=0)

@@ -24,6 +24,7 @@ class Square:
     criterion: str
     language: str
     use: str
+    state: str
     title: str
     query: str
     is_chosen: bool

@@ -404,13 +404,15 @@ class CampaignStudy:
         if cell is None:
             return None
         row = cell.row
-        about = (row["judge"], self.names.cell(criterion, row["language"]), cell.use.label, cell.basis)
+        state = _("not certain") if cell.state == "not_certain" else ""
+        about = (row["judge"], self.names.cell(criterion, row["language"]), cell.use.label, state, cell.basis)
         return Square(
             letters=self.letters[criterion],
             criterion=criterion,
             language=row["language"],
             use=cell.use.value,
-            title=" · ".join(map(str, about)),
+            state=cell.state,
+            title=" · ".join(str(part) for part in about if part),
             query=self.choice.with_(judge=row["judge"], criterion=criterion, cell=row["language"]),
             is_chosen=cell is self.chosen_cell,
         )
@@ -420,6 +422,10 @@ class CampaignStudy:
         """The decisions that occur, from the widest use: value and name."""
         occurring = {cell.use for cell in self.cells}
         return [(use.value, str(use.label)) for use in decisions.ORDER if use in occurring]
+
+    @property
+    def has_uncertain_squares(self) -> bool:
+        return any(cell.state == "not_certain" for cell in self.cells)
 
     @property
     def meters(self) -> list[Meter]:

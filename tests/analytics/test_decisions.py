@@ -23,6 +23,9 @@ from analytics.judges import decisions, thresholds
 from analytics.judges.compared_judges import ItemCosts
 from analytics.judges.reasons import CellDecision
 from analytics.models import Computation, GateDecision, GateThresholds, Snapshot
+from analytics.questions.question import NumbersQuestion
+from analytics.reports import content
+from analytics.reports import files as report_files
 from analytics.stats.planning.gate import Decision
 from annotation import pay
 from annotation.imports import storage
@@ -236,6 +239,37 @@ class TestStale:
         known = [remedy.sentence for remedy in cell.remedies]
         assert any("30 clusters" in sentence for sentence in known)
         assert not any("needs an ordered scale" in sentence for sentence in known)
+
+    @pytest.mark.parametrize(
+        ("decision", "bias", "verbosity", "state"),
+        [
+            ("judge_alone", (True, True), (False, False), "not_certain"),  # .24 [-.03, .51] of a margin of .225
+            ("judge_alone", (True, True), (True, True), "certain"),
+            ("judge_with_correction", (False, False), (False, False), "not_certain"),
+            ("judge_with_correction", (False, True), (False, False), "certain"),  # the bias stands against it anyway
+        ],
+    )
+    def test_a_decision_is_not_certain_where_only_wide_intervals_are_between_it_and_another(
+        self, cast: Cast, decision: str, bias: tuple[bool, bool], verbosity: tuple[bool, bool], state: str
+    ) -> None:
+        def finding(name: str, holds: bool, certain: bool, **more: Any) -> dict[str, Any]:
+            figure = {"statistic": name, "value": 0.24, "low": -0.03, "high": 0.51, "n_items": 40, "n_raters": 3}
+            about = {"name": name, "holds": holds, "certain": certain, "measured": True, "gap": 0.5, "more": None}
+            return {**about, "figures": [figure], "too_many": None, **more}
+
+        findings = [
+            finding("alt_test", True, True), finding("bias", *bias), finding("flip_rate", True, True),
+            finding("verbosity", *verbosity, prevents=verbosity == (False, True)), finding("ppi_gain", True, True),
+        ]  # fmt: skip
+        about = {"criterion": "tone", "language": "et", "margin": 0.225, "n_unrated": 0, "changes": []}
+        cell = CellDecision({**about, "decision": decision, "findings": findings}, declared(cast))
+        assert cell.state == state
+        states = {condition.name: condition.state_name for condition in cell.conditions}
+        assert states["verbosity"] == ("met" if verbosity[0] else "not certain")
+        assert ("Not certain: " in cell.why_not_certain) is (state == "not_certain")
+        if verbosity == (False, False) and decision == "judge_alone":
+            assert "Length does not move it" in cell.why_not_certain
+            assert "the interval reaches beyond ±0.225" in " ".join(cell.reasons)
 
     def test_words_for_labels_that_would_not_help_and_for_too_few_generators(self, cast: Cast) -> None:
         lacking = {"holds": False, "measured": True, "gap": 1.0, "more": None, "figures": []}
@@ -452,6 +486,27 @@ class TestThresholds:
 
 
 class TestSurfaces:
+    def test_page_api_report_and_latex_mark_what_is_not_certain(self, cast: Cast) -> None:
+        """40 dialogues of nearly one length: how far twice the length moves its error is not known to the margin."""
+        campaign = rated_campaign(cast, rated=40)
+        declared(cast)
+        judged(campaign, "Exact", exact())
+        (cell,) = decisions.decide_now(campaign).cells
+        states = {condition.name: condition.state for condition in cell.conditions}
+        assert (states["verbosity"], cell.state) == ("not_certain", "not_certain"), cell.reasons
+        sentence = cell.why_not_certain
+        lead = cast.client("aino")
+        page = lead.get(f"/p/kassa/numbers/{campaign.pk}/judges/").content
+        assert b'data-state="not_certain"' in page and sentence in text(page)
+        (shown,) = lead.get(f"/api/v1/projects/kassa/campaigns/{campaign.pk}/decisions/").json()["decisions"]
+        (verbosity,) = (each for each in shown["conditions"] if each["name"] == "verbosity")
+        assert (shown["state"], verbosity["state"]) == ("not_certain", "not_certain")
+        report = content.composed_report(campaign, content.ReportLayout(NumbersQuestion()), lambda *_done: None)
+        written = text(report_files.report_page(report, report_files.numbered_tables(report)).encode())
+        assert sentence in written and f"{cell.use.label} not certain" in written
+        latex = report_files.latex_decisions(report)
+        assert f"{cell.use.label} (not certain)" in latex and latex.count(r"\\[2pt]") == 1
+
     def test_page_api_command_client_and_webhook_say_the_same(self, cast: Cast, settings: Any) -> None:
         campaign = rated_campaign(cast)
         settings.DEBUG = True

@@ -81,7 +81,7 @@ class Evidence:
     """What is known about a judge in one cell; an estimate that was not made is None and counts against the judge.
 
     ``audits`` are effects in points of the scale (perturbation: what must not matter; verbosity, self-preference): one
-    is severe when its interval lies beyond the bias margin, and not certain when it lies partly beyond.
+    is harmless when its interval lies within the bias margin, severe when it lies beyond, and else not certain.
     ``sensitivity``: how far scores fall with changes that make a text worse. Of the items that the judge scored,
     ``n_items`` have two raters or more, ``n_single`` one, ``n_unrated`` none: those a correction is for.
     ``alt_test_items``: further items with which the alternative annotator test would pass. ``n_generators``: those with
@@ -116,6 +116,18 @@ FEWEST_GENERATORS = 3
 """Two generators have one order or the other: that is no ranking."""
 
 
+class FindingState(StrEnum):
+    """What is known of a condition; only HOLDS says that it is met.
+
+    NOT_CERTAIN: its interval contains the threshold. NOT_RUN: it has no figure.
+    """
+
+    HOLDS = "holds"
+    FAILS = "fails"
+    NOT_CERTAIN = "not_certain"
+    NOT_RUN = "not_run"
+
+
 @dataclass(frozen=True, slots=True)
 class GateFinding:
     """One condition: whether it holds, in words with its figure; what would change it, and the labels that takes.
@@ -123,9 +135,9 @@ class GateFinding:
     ``estimates`` are its figures. ``measured`` is False where there is none: what was not measured does not hold.
     ``gap``: how far the figure is from its threshold, as a share of the threshold; 0 where it holds. ``too_many``:
     it would take more than MOST_FURTHER_ITEMS, so that labels are no advice and their number is not given.
-    ``is_certain`` is False where the interval contains the threshold: the condition is neither met nor failed. It does
-    not hold, but for effects of audits, of which only severe ones count. ``more_replies``: about how many further
-    replies of the judge that takes.
+    ``is_certain`` is False where the interval contains the threshold: the condition is neither met nor failed, and
+    does not hold. ``more_replies``: about how many further replies of the judge that takes. ``only_severe``: an effect
+    of an audit, which stands against a use only where it is severe.
     """
 
     name: str
@@ -139,6 +151,20 @@ class GateFinding:
     too_many: bool = False
     is_certain: bool = True
     more_replies: int | None = None
+    only_severe: bool = False
+
+    @property
+    def prevents(self) -> bool:
+        """Whether it stands against the use that it is asked for."""
+        return not self.holds and not (self.only_severe and self.state is FindingState.NOT_CERTAIN)
+
+    @property
+    def state(self) -> FindingState:
+        if not self.measured:
+            return FindingState.NOT_RUN
+        if not self.is_certain:
+            return FindingState.NOT_CERTAIN
+        return FindingState.HOLDS if self.holds else FindingState.FAILS
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,8 +178,8 @@ class GateVerdict:
 
     @property
     def would_change_it(self) -> list[GateFinding]:
-        """The findings that failed and could change."""
-        return [finding for finding in self.findings if not finding.holds and finding.change]
+        """The findings that stand against a use and could change."""
+        return [finding for finding in self.findings if finding.prevents and finding.change]
 
 
 def decide(evidence: Evidence, thresholds: Thresholds) -> GateVerdict:
@@ -166,7 +192,7 @@ def decide(evidence: Evidence, thresholds: Thresholds) -> GateVerdict:
         findings += answers
         if decision is None:
             asked = len(findings)
-            decision = use if all(finding.holds for finding in answers) else None
+            decision = use if not any(finding.prevents for finding in answers) else None
     return GateVerdict(
         decision or Decision.HUMANS_ONLY, thresholds.version, tuple(findings[:asked]), tuple(findings[asked:])
     )
@@ -181,7 +207,7 @@ def _capped(finding: GateFinding) -> GateFinding:
 
 
 Findings = Iterator[GateFinding]
-SENSITIVITY = "sensitivity"
+SENSITIVITY, VERBOSITY = "sensitivity", "verbosity"
 
 
 def _is_stale(e: Evidence, t: Thresholds) -> Findings:
@@ -198,13 +224,19 @@ def _is_insufficient(e: Evidence, t: Thresholds) -> Findings:
 def _has_rubric_problem(e: Evidence, t: Thresholds) -> Findings:
     """Both upper bounds must be low: alpha alone blames a criterion that is merely skewed.
 
-    AC2 is undefined on a continuous scale, which has no points to agree on: there alpha decides.
+    AC2 is undefined on a continuous scale, which has no points to agree on: there alpha decides. The raters certainly
+    agree where the lower bound of one of them reaches its threshold; else it is not certain, and nobody is blamed.
     """
     without_ac = e.ac is None or e.ac.value is None
     low = _high(e.alpha) < t.alpha_ceiling and (without_ac or _high(e.ac) < t.ac_ceiling)
+    agree = _least(e.alpha) >= t.alpha_ceiling or _least(e.ac) >= t.ac_ceiling
     shown = "not defined" if without_ac else f"{_high(e.ac):.2f} ({t.ac_ceiling}?)"
     text = f"upper bounds: alpha {_high(e.alpha):.2f} (below {t.alpha_ceiling}?), AC2 {shown}"
-    yield GateFinding("rubric_problem", low, text, None, estimates=_known(e.alpha, e.ac))
+    figures = _known(e.alpha, e.ac)
+    measured = any(figure.value is not None for figure in figures)
+    yield GateFinding(
+        "rubric_problem", low, text, None, None, measured, estimates=figures, is_certain=low or agree or not measured
+    )
 
 
 def _passes_alt_test(e: Evidence, t: Thresholds) -> Findings:
@@ -329,8 +361,8 @@ def _is_no_copy(e: Evidence, t: Thresholds) -> Findings:
 def _is_sound(e: Evidence, t: Thresholds) -> Findings:
     """A finding for each audit that is asked for or was run: one that was not run does not hold.
 
-    An effect is severe where its interval lies beyond the margin (METHODS 7): only that stands against the use. Where
-    the interval lies partly beyond, the condition is not certain, and said to be so.
+    An effect is harmless where its whole interval lies within the margin, and severe where it lies beyond (METHODS 7):
+    only that stands against the use. Where the interval lies partly beyond, the condition is not met, but not certain.
     """
     margin = t.bias_margin * e.scale_width
     for name in dict.fromkeys((*t.audits, *(audit.statistic for audit in e.audits))):
@@ -346,17 +378,19 @@ def _is_sound(e: Evidence, t: Thresholds) -> Findings:
         is_severe, is_within = bool(beyond > 0), bool(reach <= 0)
         place = "within" if is_within else "beyond" if is_severe else "partly beyond"
         text = f"{name} {', '.join(map(_shown, effects))} lies {place} +-{margin:.3g}"
-        gap = max(0.0, beyond) / margin if margin else float(is_severe)
+        gap = max(0.0, reach) / margin if margin else float(not is_within)
         change = "a judge without this effect" if is_severe else "more items: the effect may lie within the margin"
+        further = [_for_reach(effect, -margin, margin) for effect in effects] if name == VERBOSITY else []
+        more = max((items for items in further if items), default=None) if not is_within and all(further) else None
         yield GateFinding(
-            name, not is_severe, text, change, None, True, gap, effects, is_certain=is_severe or is_within
+            name, is_within, text, change, more, True, gap, effects, is_certain=is_severe or is_within, only_severe=True
         )
 
 
 def _is_sensitive(e: Evidence, t: Thresholds) -> Findings:
-    """Fails where every interval lies below the margin: no change that makes the text worse is known to matter.
+    """Holds where one of these changes lowers scores by the margin at least, by its whole interval.
 
-    Certain to hold where one of these changes lowers scores by the margin at least, by its whole interval.
+    Fails where every interval lies below the margin: no change that makes the text worse is known to matter.
     """
     if not e.sensitivity and SENSITIVITY not in t.audits:
         return
@@ -370,10 +404,13 @@ def _is_sensitive(e: Evidence, t: Thresholds) -> Findings:
     most = max(known, key=lambda drop: (_low(drop) >= margin, _high(drop)))
     is_enough, may_be = _low(most) >= margin, _high(most) >= margin
     text = f"strongest fall with a worse text {_shown(most)}; {margin:.3g} or more is needed"
-    gap = 0.0 if may_be or not margin else max(0.0, margin - _high(most)) / margin
+    gap = 0.0 if is_enough or not margin else max(0.0, margin - _low(most)) / margin
     change = "more items: the fall may be large enough" if may_be else "a judge that reads the text"
     figures = (most, *(drop for drop in e.sensitivity if drop is not most))
-    yield GateFinding(SENSITIVITY, may_be, text, change, None, True, gap, figures, is_certain=is_enough or not may_be)
+    is_certain = is_enough or not may_be
+    yield GateFinding(
+        SENSITIVITY, is_enough, text, change, None, True, gap, figures, is_certain=is_certain, only_severe=True
+    )
 
 
 def _gains_by_correction(e: Evidence, t: Thresholds) -> Findings:
@@ -387,8 +424,10 @@ def _gains_by_correction(e: Evidence, t: Thresholds) -> Findings:
         yield GateFinding("ppi_gain", False, text, "items that only the judge scores", None, False, gap, figures)
         return
     if holds or e.ppi_gain is None or gain is None or gain <= 1:
-        change = "a judge that correlates better with the panel"
-        yield GateFinding("ppi_gain", holds, text, change, None, measured, gap, figures)
+        change, is_certain = "a judge that correlates better with the panel", holds or not _high(e.ppi_gain) > 1
+        yield GateFinding(
+            "ppi_gain", holds, text, change, None, measured, gap, figures, is_certain=is_certain or not measured
+        )
         return
     more = _for_reach(e.ppi_gain, 1.0, float("inf"))
     change = "more labels: the gain may be real"
@@ -406,8 +445,10 @@ def _ranks_alike(e: Evidence, t: Thresholds) -> Findings:
         return
     gap = 0.0 if holds else 1.0 if value is None or low is None else max(t.tau_b - value, t.tau_b_low - low, 0.0)
     if holds or e.tau_b is None or value is None or value < t.tau_b:
-        change = "a judge that ranks generators as the panel does"
-        yield GateFinding("tau_b", holds, text, change, None, low is not None, gap, figures)
+        change, is_certain = "a judge that ranks generators as the panel does", holds or _high(e.tau_b) < t.tau_b
+        yield GateFinding(
+            "tau_b", holds, text, change, None, low is not None, gap, figures, is_certain=is_certain or low is None
+        )
         return
     more = _for_reach(e.tau_b, t.tau_b_low, float("inf"))
     yield GateFinding(
@@ -443,6 +484,15 @@ def _high(estimate: Estimate | None) -> float:
     return float("inf") if estimate is None or estimate.high is None else estimate.high
 
 
+def _least(estimate: Estimate | None) -> float:
+    """The lower bound; the value itself where it is the same in 30 clusters or more, and minus infinity if unknown."""
+    if estimate is None or estimate.value is None:
+        return -float("inf")
+    if estimate.low is None and estimate.interval_reason in SAME_EVERYWHERE:
+        return estimate.value if (estimate.n_clusters or 0) >= alt_test.FEW_ITEMS else -float("inf")
+    return _low(estimate)
+
+
 def _low(estimate: Estimate) -> float:
     return -float("inf") if estimate.low is None else estimate.low
 
@@ -470,7 +520,17 @@ Floats = NDArray[np.float64]
 Key = tuple[tuple[str, str | None], ...]
 
 STATISTICS = ("gate_decision", "gate_finding", "ranking_tau_b")
-HOLDS, FAILS, NOT_CERTAIN = "holds", "does not hold", "not certain"
+STATE_WORDS = {
+    FindingState.HOLDS: "holds",
+    FindingState.FAILS: "does not hold",
+    FindingState.NOT_CERTAIN: "not certain",
+    FindingState.NOT_RUN: "does not hold",
+}
+WITHOUT_ANSWER = {
+    FindingState.NOT_CERTAIN: Message("not certain: the interval contains the threshold"),
+    FindingState.NOT_RUN: Message("not measured"),
+}
+"""Why a condition is neither met nor failed."""
 SAME_EVERYWHERE = (NO_UNIT_DIFFERS, NO_RESAMPLE_DIFFERS)
 BIAS: dict[str, Any] = {"statistics": ("bias",), "reference": "mean"}
 """A mode would leave out the items on which the panel is tied: those on which a bias matters most."""
@@ -505,8 +565,9 @@ def gate_report(
 ) -> list[CellEstimate]:
     """``gate_decision`` of every cell (variant: the decision), then a ``gate_finding`` per condition asked about.
 
-    The value of a finding is 1 where its condition holds and 0 where it does not; its note has the figure, what would
-    change it and how many more labels that takes. ``stale_because`` says that judge, prompt or rubric have changed.
+    The value of a finding is 1 where its condition holds and 0 where it fails, undefined where it is not certain or not
+    measured; its note has the figure, what would change it and how many more labels that takes. ``stale_because`` says
+    that judge, prompt or rubric have changed.
     """
     gated = gated_cells(
         table, thresholds, judge=judge, by=by, raters=raters, length=length, stale_because=stale_because,
@@ -664,10 +725,10 @@ def _rows(verdict: GateVerdict, counts: Mapping[str, int]) -> list[Estimate]:
         more = f" ({finding.more_labels} more labels)" if finding.more_labels else ""
         if finding.more_replies:
             more = f" (about {finding.more_replies} more)"
-        state = NOT_CERTAIN if not finding.is_certain else HOLDS if finding.holds else FAILS
-        note = f"{state}: {finding.text}{change}{more}"
+        note, unknown = f"{STATE_WORDS[finding.state]}: {finding.text}{change}{more}", WITHOUT_ANSWER.get(finding.state)
+        value = None if unknown else float(finding.holds)
         findings.append(
-            Estimate(statistic="gate_finding", variant=finding.name, value=float(finding.holds), note=note,
-                     interval_reason=why, **counts)  # type: ignore[arg-type]
+            Estimate(statistic="gate_finding", variant=finding.name, value=value, reason=unknown, note=note,
+                     interval_reason=None if unknown else why, **counts)  # type: ignore[arg-type]
         )  # fmt: skip
     return [decision, *findings]

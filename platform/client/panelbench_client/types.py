@@ -41,6 +41,7 @@ DecisionEnum: TypeAlias = Literal[
     "ranking_only",
     "humans_only",
 ]
+DecisionStateEnum: TypeAlias = Literal["certain", "not_certain"]
 DeclaredByEnum: TypeAlias = Literal["environment", "operator"]
 DeliveryStateEnum: TypeAlias = Literal["waiting", "delivered", "given_up"]
 DoubtEnum: TypeAlias = Literal[
@@ -569,7 +570,10 @@ class Comparison(TypedDict):
 
 
 class Condition(TypedDict):
-    """One condition of the gate: `state` is holds, fails, not_certain or not_run."""
+    """One condition of the gate. `state`: holds or fails, where the whole interval lies on one side of the
+    threshold; not_certain, where the interval contains the threshold: neither met nor failed; not_run, where
+    there is no figure.
+    """
 
     name: str
     state: ConditionStateEnum
@@ -757,7 +761,10 @@ class DatasetTurn(TypedDict):
 
 
 class Decision(TypedDict):
-    """One decision with its strongest reasons and what would change it. `otherwise`: what a stale one would be."""
+    """One decision with its strongest reasons and what would change it. `otherwise`: what a stale one would be.
+    `state`: not_certain, where the interval of a condition of this use, or of a wider use that nothing else
+    stands against, contains its threshold: narrower intervals could lead to another decision.
+    """
 
     judge: str
     judge_id: int
@@ -765,6 +772,7 @@ class Decision(TypedDict):
     criterion: str
     language: str
     decision: DecisionEnum
+    state: DecisionStateEnum
     otherwise: NotRequired[str | None]
     n_items: int
     n_clusters: int

@@ -12,7 +12,16 @@ from analytics.stats.core.estimates import Estimate
 from analytics.stats.core.scales import Scale, range_scale, scale_of
 from analytics.stats.core.validation import ratings_table
 from analytics.stats.judge.copies import CopiedAnnotator
-from analytics.stats.planning.gate import PRESETS, Decision, Evidence, GatedCell, GateFinding, decide, gated_cells
+from analytics.stats.planning.gate import (
+    PRESETS,
+    Decision,
+    Evidence,
+    FindingState,
+    GatedCell,
+    GateFinding,
+    decide,
+    gated_cells,
+)
 
 
 def known(statistic: str, value: float, low: float, high: float, n: int = 100) -> Estimate:
@@ -49,6 +58,7 @@ CASES: list[tuple[dict[str, Any], Decision]] = [
     ({"copied": CopiedAnnotator("h1", 100, 98, 0.6, 0.0)}, Decision.JUDGE_WITH_CORRECTION),
     ({"audits": (known("verbosity", 0.5, 0.3, 0.7),)}, Decision.JUDGE_WITH_CORRECTION),
     ({"audits": (known("verbosity", 0.3, 0.1, 0.5),)}, Decision.JUDGE_ALONE),  # not severe, and not certain
+    ({"audits": (known("verbosity", 0.24, -0.03, 0.51),)}, Decision.JUDGE_ALONE),
     ({"audits": ()}, Decision.JUDGE_WITH_CORRECTION),  # what was not run does not pass
     ({"audits": (Estimate(statistic="verbosity", value=None, reason="no lengths"),)}, Decision.JUDGE_WITH_CORRECTION),
     ({"flip_rate": None}, Decision.JUDGE_WITH_CORRECTION),
@@ -61,6 +71,8 @@ CASES: list[tuple[dict[str, Any], Decision]] = [
     ({"bias": known("bias", 0.1, 0.0, 0.224999)}, Decision.JUDGE_ALONE),
     ({"bias": known("bias", 0.1, 0.0, 0.225)}, Decision.JUDGE_WITH_CORRECTION),
     ({"bias": known("bias", -0.1, -0.225, 0.0)}, Decision.JUDGE_WITH_CORRECTION),
+    ({"audits": (known("verbosity", 0.1, -0.1, 0.225),)}, Decision.JUDGE_ALONE),
+    ({"audits": (known("verbosity", 0.1, -0.1, 0.2251),)}, Decision.JUDGE_ALONE),
     ({"audits": (known("verbosity", 0.3, 0.2249, 0.5),)}, Decision.JUDGE_ALONE),
     ({"audits": (known("verbosity", 0.3, 0.226, 0.5),)}, Decision.JUDGE_WITH_CORRECTION),
     ({"audits": (known("verbosity", -0.3, -0.5, -0.226),)}, Decision.JUDGE_WITH_CORRECTION),
@@ -273,9 +285,9 @@ def test_a_judge_that_copies_an_annotator_is_named() -> None:
 
 @pytest.mark.parametrize(
     ("low", "high", "holds", "certain"),
-    [(-0.2, 0.2, True, True), (0.1, 0.5, True, False), (0.23, 0.5, False, True), (-0.5, -0.23, False, True)],
+    [(-0.2, 0.2, True, True), (0.1, 0.5, False, False), (0.23, 0.5, False, True), (-0.5, -0.23, False, True)],
 )
-def test_an_audit_has_three_states_and_only_a_severe_one_fails(
+def test_an_audit_has_three_states_and_only_one_within_the_margin_holds(
     low: float, high: float, holds: bool, certain: bool
 ) -> None:
     """Margin .225: within it, partly beyond it, beyond it on either side."""
@@ -290,7 +302,7 @@ def test_an_audit_has_three_states_and_only_a_severe_one_fails(
     ("drops", "holds", "certain"),
     [
         ([(0.3, 0.6)], True, True),
-        ([(0.1, 0.6)], True, False),
+        ([(0.1, 0.6)], False, False),
         ([(0.0, 0.2)], False, True),
         ([(0.1, 0.9), (0.23, 0.4)], True, True),
     ],
@@ -300,3 +312,50 @@ def test_sensitivity_has_three_states(drops: list[tuple[float, float]], holds: b
     verdict = decide(Evidence(**(GOOD | {"sensitivity": effects})), SKILLED)
     found = next(f for f in (*verdict.findings, *verdict.others) if f.name == "sensitivity")
     assert (found.holds, found.is_certain) == (holds, certain)
+
+
+# name, changes of the evidence, state: every interval that contains its threshold is neither met nor failed
+STATES: list[tuple[str, dict[str, Any], FindingState]] = [
+    ("verbosity", {"audits": (known("verbosity", 0.24, -0.03, 0.51),)}, FindingState.NOT_CERTAIN),
+    ("bias", {"bias": known("bias", 0.24, -0.03, 0.51)}, FindingState.NOT_CERTAIN),
+    ("bias", {"bias": known("bias", 0.05, -0.03, 0.51)}, FindingState.NOT_CERTAIN),
+    ("ppi_gain", {"ppi_gain": known("ppi_gain", 0.98, 0.9, 1.2)}, FindingState.NOT_CERTAIN),
+    ("ppi_gain", {"ppi_gain": known("ppi_gain", 1.1, 0.9, 1.3)}, FindingState.NOT_CERTAIN),
+    ("ppi_gain", {"ppi_gain": known("ppi_gain", 0.9, 0.8, 1.0)}, FindingState.FAILS),
+    ("tau_b", {"tau_b": known("kendall_tau_b", 0.7, 0.4, 0.9)}, FindingState.NOT_CERTAIN),
+    ("tau_b", {"tau_b": known("kendall_tau_b", 0.3, 0.1, 0.7)}, FindingState.FAILS),
+    (
+        "rubric_problem",
+        {"alpha": known("a", 0.1, -0.1, 0.4), "ac": known("b", 0.3, 0.1, 0.5)},
+        FindingState.NOT_CERTAIN,
+    ),
+    ("rubric_problem", {"alpha": known("a", 0.1, -0.1, 0.4), "ac": known("b", 0.6, 0.4, 0.8)}, FindingState.FAILS),
+    ("rubric_problem", {"alpha": known("a", 0.1, -0.1, 0.19), "ac": known("b", 0.2, 0.1, 0.3)}, FindingState.HOLDS),
+    ("rubric_problem", {"alpha": None, "ac": None}, FindingState.NOT_RUN),
+]
+
+
+@pytest.mark.parametrize(("name", "changes", "state"), STATES)
+def test_no_condition_is_met_while_its_interval_contains_the_threshold(
+    name: str, changes: dict[str, Any], state: FindingState
+) -> None:
+    verdict = decide(Evidence(**(GOOD | changes)), SKILLED)
+    found = next(each for each in (*verdict.findings, *verdict.others) if each.name == name)
+    assert found.state is state
+    assert found.holds is (state is FindingState.HOLDS)
+
+
+def test_agreement_that_never_varies_is_known() -> None:
+    """Everybody agrees on every item: alpha has no interval, and needs none in 30 clusters."""
+    scores = np.arange(60) % 5
+    cell = gated(scores[:, None].repeat(3, axis=1), scores[:, None], scale_of(range(5)))
+    assert finding(cell, "rubric_problem").state is FindingState.FAILS, "no problem, and certainly none"
+
+
+def test_a_wide_effect_of_length_says_how_many_labels_would_settle_it() -> None:
+    # Margin .225; value 0, half width .45: (.45 / .225)^2 * 100 - 100 = 300 more. Beyond the margin no number helps.
+    for value, more in ((0.0, 300), (0.24, None)):
+        effect = known("verbosity", value, value - 0.45, value + 0.45)
+        verdict = decide(Evidence(**(GOOD | {"audits": (effect,)})), SKILLED)
+        lacking = next(each for each in verdict.findings if each.name == "verbosity")
+        assert (lacking.state, lacking.prevents, lacking.more_labels) == (FindingState.NOT_CERTAIN, False, more)
