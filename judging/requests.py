@@ -364,9 +364,17 @@ class Prompt:
 
 def preview_prompts(*, judge: Judge, item: Item, rubric_version: RubricVersion) -> list[Prompt]:
     """Exactly what the judge would be sent about this item: one prompt, or one per criterion."""
-    variant = judges.variant_of(judge.variant)
-    examples.refuse_other_rubric(variant, rubric_version)
-    return prompts_about(variant, _criteria(rubric_version), item)
+    return prompts_of_judges([judge], item=item, rubric_version=rubric_version)[0]
+
+
+def prompts_of_judges(asked: Sequence[Judge], *, item: Item, rubric_version: RubricVersion) -> list[list[Prompt]]:
+    """What each judge would be sent about this item. Raises ``Refused``."""
+    criteria, prompts = _criteria(rubric_version), []
+    for judge in asked:
+        variant = judges.variant_of(judge.variant)
+        examples.refuse_other_rubric(variant, rubric_version)
+        prompts.append(prompts_about(variant, criteria, item))
+    return prompts
 
 
 def instructions(criteria: Sequence[Criterion], language: str) -> tuple[str, str]:
