@@ -1,4 +1,4 @@
-"""The links on every page about a campaign's figures, in groups: one row of groups, one row of the group's pages."""
+"""The links on every page of a campaign, in groups: one row of groups, one row of the current group's pages."""
 
 from __future__ import annotations
 
@@ -16,34 +16,26 @@ register = template.Library()
 
 @dataclass(frozen=True, slots=True)
 class CampaignPage:
-    """A page of a campaign: its label, its URL name, and what other URL names are below it."""
+    """A page of a campaign: its label, its URL name, what other URL names are below it, and who may open it."""
 
     label: Any
     name: str
     below: tuple[str, ...] = ()
+    is_for_leads: bool = False
 
     def has(self, name: str) -> bool:
         return name in (self.name, f"{self.name}_part", *self.below)
 
 
-WORK, ANNOTATORS = CampaignPage(_("Work"), "workload"), CampaignPage(_("Annotators"), "numbers_annotators")
 GROUPS = (
     (_("Study"), (CampaignPage(_("Study"), "study"),)),
     (
-        _("Figures"),
-        (
-            CampaignPage(_("Numbers"), "campaign_numbers"),
-            CampaignPage(_("Explore"), "numbers_explore"),
-            CampaignPage(_("Items"), "numbers_items", ("numbers_item",)),
-        ),
-    ),
-    (
-        _("Panel"),
+        _("People"),
         (
             CampaignPage(_("Agreement"), "numbers_agreement"),
+            CampaignPage(_("Annotators"), "numbers_annotators"),
+            CampaignPage(_("Work"), "workload", is_for_leads=True),
             CampaignPage(_("Rater models"), "numbers_raters"),
-            ANNOTATORS,
-            WORK,
             CampaignPage(_("Adjudication"), "adjudication", ("adjudicate_item", "meeting")),
         ),
     ),
@@ -61,7 +53,24 @@ GROUPS = (
         _("Generators"),
         (CampaignPage(_("Results"), "numbers_results"), CampaignPage(_("Stability"), "numbers_stability")),
     ),
-    (_("Planning"), (CampaignPage(_("Workflow"), "workflow"), CampaignPage(_("Planner"), "numbers_planner"))),
+    (
+        _("Next"),
+        (CampaignPage(_("Workflow"), "workflow"), CampaignPage(_("Planner"), "numbers_planner")),
+    ),
+    (_("Items"), (CampaignPage(_("Items"), "numbers_items", ("numbers_item",)),)),
+    (
+        _("All statistics"),
+        (CampaignPage(_("Figures"), "campaign_numbers"), CampaignPage(_("Explore"), "numbers_explore")),
+    ),
+    (
+        _("Settings"),
+        (
+            CampaignPage(_("Campaign"), "campaign"),
+            CampaignPage(_("Qualification"), "qualification"),
+            CampaignPage(_("Questions"), "annotator_questions", is_for_leads=True),
+            CampaignPage(_("Questionnaire"), "questionnaire", is_for_leads=True),
+        ),
+    ),
 )
 
 
@@ -69,19 +78,20 @@ GROUPS = (
 def campaign_groups(context: Any, campaign: Campaign) -> list[dict[str, Any]]:
     """The groups that the reader may open, each with its pages; what is current comes from the request's address."""
     slug, here = context["project"].slug, context["request"].resolver_match.url_name
-    groups = [_group(label, pages, slug, campaign, here) for label, pages in GROUPS]
-    if not context["shell"]["is_lead"]:
-        for group in groups:
-            group["pages"] = [page for page in group["pages"] if page["name"] != WORK.name]
+    is_lead = context["shell"]["is_lead"]
+    groups = []
+    for label, pages in GROUPS:
+        shown = [
+            {
+                "label": page.label,
+                "address": _address(page, slug, campaign),
+                "current": page.has(here),
+            }
+            for page in pages
+            if is_lead or not page.is_for_leads
+        ]
+        groups.append({"label": label, "pages": shown, "current": any(page["current"] for page in shown)})
     return groups
-
-
-def _group(label: Any, pages: tuple[CampaignPage, ...], slug: str, campaign: Campaign, here: str) -> dict[str, Any]:
-    shown = [
-        {"name": page.name, "label": page.label, "address": _address(page, slug, campaign), "current": page.has(here)}
-        for page in pages
-    ]
-    return {"label": label, "pages": shown, "current": any(page["current"] for page in shown)}
 
 
 def _address(page: CampaignPage, slug: str, campaign: Campaign) -> str:

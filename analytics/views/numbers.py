@@ -104,15 +104,15 @@ def _names(given: str, known: set[str]) -> list[str]:
 @require_safe
 @login_required
 def numbers_page(request: HttpRequest, project: str) -> HttpResponse:
-    """Every campaign with its headline figures; the only one itself where there is only one."""
+    """Every campaign with its headline figures; the study of the only one where there is only one."""
     current_project = access.require(user=request.user, slug=project)
     campaigns = list(Campaign.objects.visible_to(request.user).filter(project=current_project).select_related(*_SHOWN))
     if len(campaigns) == 1:
-        return redirect("campaign_numbers", current_project.slug, campaigns[0].pk)
+        return redirect("study", current_project.slug, campaigns[0].pk)
     newest = snapshots.newest(campaigns)
     entries = [(campaign, _headline(newest.get(campaign.pk))) for campaign in campaigns]
     return render(
-        request, "analytics/numbers.html", {"title": _("Numbers"), "project": current_project, "entries": entries}
+        request, "analytics/numbers.html", {"title": _("Study"), "project": current_project, "entries": entries}
     )
 
 

@@ -28,17 +28,17 @@ class Link:
 
 # (label, URL name, icon, who sees it, group); every URL takes the project's slug.
 _PROJECT_LINKS = (
-    (gettext_lazy("Overview"), "project", "overview", SIGHTED, ""),
-    (gettext_lazy("Datasets"), "datasets", "dataset", SIGHTED, ""),
-    (gettext_lazy("Rubrics"), "rubrics", "rubric", SIGHTED, ""),
-    (gettext_lazy("Campaigns"), "campaigns", "campaign", SIGHTED, ""),
+    (gettext_lazy("Study"), "numbers", "agreement", SIGHTED, ""),
+    (gettext_lazy("Items and datasets"), "datasets", "dataset", SIGHTED, ""),
+    (gettext_lazy("Rubric"), "rubrics", "rubric", SIGHTED, ""),
+    (gettext_lazy("People"), "people", "people", (Role.LEAD,), ""),
+    (gettext_lazy("People"), "panels", "people", (Role.RESEARCHER,), ""),
     (gettext_lazy("Judges"), "judges", "judge", SIGHTED, ""),
-    (gettext_lazy("Generation"), "generation", "dialogue", SIGHTED, ""),
-    (gettext_lazy("Numbers"), "numbers", "agreement", SIGHTED, ""),
     (gettext_lazy("Export"), "export", "download", SIGHTED, ""),
-    (gettext_lazy("Panels"), "panels", "panel", SIGHTED, gettext_lazy("Manage")),
+    (gettext_lazy("Overview"), "project", "overview", SIGHTED, gettext_lazy("Manage")),
+    (gettext_lazy("Campaigns"), "campaigns", "campaign", SIGHTED, gettext_lazy("Manage")),
+    (gettext_lazy("Generation"), "generation", "dialogue", SIGHTED, gettext_lazy("Manage")),
     (gettext_lazy("Background work"), "jobs", "clock", SIGHTED, gettext_lazy("Manage")),
-    (gettext_lazy("People"), "people", "people", (Role.LEAD,), gettext_lazy("Manage")),
     (gettext_lazy("Audit trail"), "audit", "audit", (Role.LEAD,), gettext_lazy("Manage")),
     (gettext_lazy("Settings"), "settings", "settings", (Role.LEAD,), gettext_lazy("Manage")),
 )
@@ -47,6 +47,7 @@ _PROJECT_LINKS = (
 _BELOW = {
     "datasets": ("imports", "mappings", "verdict-imports", "study-imports"),
     "rubrics": ("taxonomies",),
+    "people": ("panels",),
     "judges": ("runs", "designs"),
     "generation": ("prompts",),
 }

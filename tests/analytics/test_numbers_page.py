@@ -384,7 +384,7 @@ def test_numbers_are_for_leads_and_researchers(cast: Cast, campaign: Campaign, w
 class TestList:
     def test_the_only_campaign_is_gone_to_at_once(self, cast: Cast, campaign: Campaign) -> None:
         answer = cast.client("boris").get("/p/kassa/numbers/")
-        assert (answer.status_code, answer["Location"]) == (302, f"/p/kassa/numbers/{campaign.pk}/")
+        assert (answer.status_code, answer["Location"]) == (302, f"/p/kassa/numbers/{campaign.pk}/study/")
 
     def test_several_are_listed_with_their_headlines(
         self, cast: Cast, campaign: Campaign, django_assert_num_queries: Any
@@ -456,10 +456,9 @@ class TestOverview:
 
 GROUPS = {
     "Study": {"Study": "numbers/{}/study/"},
-    "Figures": {"Numbers": "numbers/{}/", "Explore": "numbers/{}/explore/", "Items": "numbers/{}/items/"},
-    "Panel": {
-        "Agreement": "numbers/{}/agreement/", "Rater models": "numbers/{}/raters/",
-        "Annotators": "numbers/{}/annotators/", "Adjudication": "numbers/{}/adjudication/",
+    "People": {
+        "Agreement": "numbers/{}/agreement/", "Annotators": "numbers/{}/annotators/",
+        "Rater models": "numbers/{}/raters/", "Adjudication": "numbers/{}/adjudication/",
     },
     "Judges": {
         "Decisions": "numbers/{}/judges/", "Calibration": "numbers/{}/calibration/",
@@ -467,7 +466,10 @@ GROUPS = {
         "Declared judges": "judges/?campaign={}",
     },
     "Generators": {"Results": "numbers/{}/results/", "Stability": "numbers/{}/stability/"},
-    "Planning": {"Workflow": "numbers/{}/workflow/", "Planner": "numbers/{}/planner/"},
+    "Next": {"Workflow": "numbers/{}/workflow/", "Planner": "numbers/{}/planner/"},
+    "Items": {"Items": "numbers/{}/items/"},
+    "All statistics": {"Figures": "numbers/{}/", "Explore": "numbers/{}/explore/"},
+    "Settings": {"Campaign": "campaigns/{}/", "Qualification": "campaigns/{}/qualification/"},
 }  # fmt: skip
 
 

@@ -122,7 +122,7 @@ def test_the_tab_bar_has_the_same_four_places_on_every_page(visit_as: VisitAs, c
         page = visit_as("aino", f"/p/kassa/{address}")
         page.set_viewport_size(PHONE)
         seen.add(tuple(page.locator(".side nav a:visible span").all_inner_texts()))
-    assert seen == {("Overview", "Datasets", "Rubrics", "Campaigns")}
+    assert seen == {("Study", "Items and datasets", "Rubric", "People")}
 
 
 def test_a_double_click_leaves_its_question_open(visit_as: VisitAs, cast: Cast) -> None:
