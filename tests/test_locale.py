@@ -30,8 +30,11 @@ ROOT = Path(__file__).resolve().parent.parent
 LANGUAGES = [code for code, _name in settings.LANGUAGES if code != settings.LANGUAGE_CODE]
 # Words that are the same in English and in the language.
 SAME_AS_IN_ENGLISH = {
-    "cs": {"Text", "text"},
-    "de": {"Agent", "Name", "Panel", "Passage A", "Passage B", "System", "Text", "Text 1", "Text 2"},
+    "cs": {"Prompt", "Text", "text"},
+    "de": {
+        *("Agent", "Name", "Panel", "Passage A", "Passage B", "Prompt", "Prompts", "System", "Text", "Text 1"),
+        "Text 2",
+    },
     "es": {
         *(
             "%(into)s + %(out)s tokens",
@@ -53,9 +56,11 @@ SAME_AS_IN_ENGLISH = {
     },
     "fr": {
         *("Agent", "Assistant", "Dialogue", "Document", "Invitation", "Pages", "Passage A", "Passage B", "Passages"),
-        *("Question", "Sections", "Source", "Version %(number)s, %(at)s"),
+        *("Prompt", "Prompts", "Question", "Sections", "Source", "Version %(number)s, %(at)s", "Versions"),
     },
-    "it": {"Password"},
+    "hu": {"Prompt"},
+    "it": {"Password", "Prompt"},
+    "pt-br": {"Prompt", "Prompts"},
 }
 PLACEHOLDER = re.compile(r"%%|%(?:\(\w+\))?(?:\.\d+(?!s))?[sdfg]|\{\w+\}|</?\w+[^>]*>")
 NOT_SHOWN = "%.0s"  # takes a value and writes nothing

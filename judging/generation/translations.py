@@ -124,8 +124,8 @@ def text_messages(
     if problems:
         lines += ["", DISCARDED_HEADING, *problem_lines(problems)]
     return [
-        *([Message(role="system", content=system)] if system else []),
-        Message(role="user", content="\n".join(lines)),
+        *([{"role": "system", "content": system}] if system else []),
+        {"role": "user", "content": "\n".join(lines)},
     ]
 
 

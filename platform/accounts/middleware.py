@@ -15,7 +15,7 @@ from django.utils import translation
 from django.utils.cache import patch_vary_headers
 
 from accounts import access, addresses
-from accounts.models import Project
+from accounts.models import Membership, Project, Role
 from accounts.refusals import refusals_as_messages
 
 
@@ -77,13 +77,15 @@ class PrivateAnswersMiddleware:
 
 # Pages for leads, researchers and reviewers whose address does not contain a project.
 LEADS_PAGES = {"project_new", "shared", "shared_rubric", "shared_chart", "shared_table"}
+# Pages of a project that annotators see too: those who write and review prompts.
+WRITERS_PAGES = {"prompt_collections", "prompt_collection", "prompt_write", "prompt", "prompt_review", "prompt_decide"}
 
 
 class InterfaceLanguageMiddleware:
     """Selects the interface language: the signed-in user's `ui_language`, else Accept-Language.
 
     Pages of leads and researchers are in English unless the language's catalogue is complete, so that no page mixes two
-    languages and two directions.
+    languages and two directions. Those that annotators see too are in an annotator's own language.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
@@ -103,10 +105,20 @@ class InterfaceLanguageMiddleware:
     ) -> HttpResponse | None:
         name = str(request.resolver_match.url_name) if request.resolver_match else ""
         is_for_leads = name in LEADS_PAGES or ("project" in kwargs and not name.startswith("api_"))
-        if is_for_leads and request.LANGUAGE_CODE not in settings.COMPLETE_LANGUAGES:
+        if (
+            is_for_leads
+            and request.LANGUAGE_CODE not in settings.COMPLETE_LANGUAGES
+            and not (name in WRITERS_PAGES and _is_annotator(request, kwargs["project"]))
+        ):
             request.LANGUAGE_CODE = settings.LANGUAGE_CODE
             translation.activate(settings.LANGUAGE_CODE)  # until __call__ ends its override
         return None
+
+
+def _is_annotator(request: HttpRequest, project: str) -> bool:
+    """Whether the user is a member of this project, but neither a lead nor a researcher."""
+    own = Membership.objects.filter(project__slug=project, role=Role.ANNOTATOR)
+    return request.user.is_authenticated and own.filter(user=request.user).exists()
 
 
 def _own_language(request: HttpRequest) -> str:

@@ -19,10 +19,11 @@ from analytics.figure_words import translated_message
 from analytics.stats.core.messages import Message, approximate, joined
 from annotation.readers import Words
 from annotation.views.import_words import shown_words
+from panelbench.management.commands import catalogues
 from tests.access import answers_to_every_method
 from tests.cast import Cast
 from tests.test_access import ROUTES, Furnished, address, cast, furnished, parts  # noqa: F401 (fixtures)
-from tests.test_locale import PLACEHOLDER, ROOT, catalogues, extracted_catalogue
+from tests.test_locale import PLACEHOLDER, ROOT, extracted_catalogue
 
 LANGUAGE = "ja"
 """Its catalogue is replaced by one in which every letter of English is an ア."""
@@ -77,20 +78,24 @@ def in_kana(sentence: str) -> str:
     return "".join(piece if place % 2 else re.sub("[A-Za-z]", "ア", piece) for place, piece in enumerate(pieces))
 
 
-@pytest.fixture(scope="module")
-def made_up(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a catalogue with every sentence."""
+def folder_of(folder: Path, sentences: Catalog) -> Path:
+    """Writes a catalogue of these sentences into the folder."""
     catalogue = Catalog(locale=LANGUAGE, fuzzy=False)
-    for message in extracted_catalogue():
+    for message in sentences:
         if message.id:
             forms = (message.id,) if isinstance(message.id, str) else message.id
             said = in_kana(forms[-1])
             catalogue.add(message.id, said if isinstance(message.id, str) else (said,), context=message.context)
-    folder = tmp_path_factory.mktemp("locale")
     path = folder / LANGUAGE / "LC_MESSAGES" / "django.mo"
     path.parent.mkdir(parents=True)
     path.write_bytes(catalogues.compiled(catalogue))
     return folder
+
+
+@pytest.fixture(scope="module")
+def made_up(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a catalogue with every sentence."""
+    return folder_of(tmp_path_factory.mktemp("locale"), extracted_catalogue())
 
 
 @pytest.fixture
@@ -116,6 +121,32 @@ def test_no_page_of_leads_says_anything_in_english(in_that_language: Cast, parts
         page.feed(answer.text)
         left |= {(route.name, text) for text in page.texts if ENGLISH.search(NAMES.sub("", text))}
     assert opened >= 90
+    assert sorted(left) == []
+
+
+WRITERS_PAGES = ("desk", "desk_writing", "desk_writing_text", "prompt_collections", "prompt_collection", "prompt")
+
+
+def test_no_page_of_people_who_write_says_anything_in_english(
+    cast: Cast,  # noqa: F811
+    parts: dict[str, Any],  # noqa: F811
+    settings: Any,
+    tmp_path: Path,
+) -> None:
+    """Their language has only annotators' sentences, as ten catalogues have; the same pages of leads are English."""
+    settings.LOCALE_PATHS = [str(folder_of(tmp_path, catalogues.annotators_sentences(ROOT)))]
+    settings.COMPLETE_LANGUAGES = ["en"]
+    User.objects.filter(pk__in=(cast.aino.pk, cast.maarika.pk)).update(ui_language=LANGUAGE)
+    left: set[tuple[str, str]] = set()
+    routes = {route.name: route for route in ROUTES}
+    for name in (*WRITERS_PAGES, "prompt_write"):
+        page = cast.client("maarika").get(there := address(routes[name], parts), follow=True).content.decode()
+        assert f'<html lang="{LANGUAGE}"' in page, there
+        heard = Said()
+        heard.feed(page)
+        left |= {(name, text) for text in heard.texts if ENGLISH.search(NAMES.sub("", text))}
+        if name in ("prompt_collections", "prompt_collection", "prompt"):
+            assert '<html lang="en"' in cast.client("aino").get(there).content.decode(), there
     assert sorted(left) == []
 
 

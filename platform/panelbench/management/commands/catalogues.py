@@ -51,13 +51,18 @@ PAGES = {
             "closing",
             "desk_guidelines",
             "feedback",
+            "not_theirs",
         ),
+        *("writing/own_texts", "writing/write"),
+        *("prompts/collections", "prompts/collection", "prompts/write", "prompts/prompt"),
     ),
     ".": ("403", "404", "429", "500", "503", "507"),
 }
 MODULES = {
     "annotation": (
         *("desk/*", "duty_settings", "evidence", "models/qualification", "questionnaires"),
+        *("collection/prompt_writing", "collection/texts", "models/collection", "models/writing"),
+        *("views/prompts", "views/writing"),
         *("qualification/exams", "qualification/gate", "qualification/standings"),
     ),
     "platform/accounts": (
@@ -77,11 +82,15 @@ MODULES = {
 }
 # Where the part of a module begins that only leads and operators see, and where it ends.
 LEADS_ONLY = {
+    "annotation/collection/texts.py": ("# --- duties to write", "# --- what is shown"),
     "annotation/desk/threads.py": ("# --- for leads", ""),
     "annotation/duty_settings.py": ("class DutySettings", "# --- reminders"),
+    "annotation/views/prompts.py": ("class CollectionForm", "# --- writing"),
+    "annotation/views/writing.py": ("# --- the leads' pages", ""),
     "platform/accounts/audit.py": ("# --- the trail of a project", ""),
     "platform/accounts/models.py": ("class JobQuerySet", ""),
     "platform/panelbench/pages.py": ("_PROJECT_LINKS", "# --- errors"),
+    "templates/annotation/prompts/collection.html": ('<section class="panel" aria-labelledby="matrix-head">', ""),
 }
 
 # The packages' pages, mails and form errors that an annotator can see. Where a package's own catalogues lack a
