@@ -80,7 +80,7 @@ LEFT_OUT = {
     "annotation.KeptDraft": "for the annotator alone who entered it",
     "annotation.PrivateNote": "for the annotator alone who writes it; the desk saves it again and again",
     **dict.fromkeys(("annotation.WritingDuty", "annotation.WritingText"), "on pages that are not kept"),
-    "annotation.WritingSubmission": "on pages that are not kept",
+    **dict.fromkeys(("annotation.WritingSubmission", "annotation.WritingDecision"), "on pages that are not kept"),
     **dict.fromkeys(("analytics.Share", "analytics.Transfer", "analytics.StoredCell"), "not shown"),
     "annotation.Item": "never changes in a dataset that is ready",
     "annotation.Criterion": "its rubric version's digest",

@@ -249,7 +249,7 @@ api = [
     ),
     path(
         "projects/<slug:project>/writing/<int:writing>/texts/<int:human_text>/decision/",
-        writing_routes.WritingDecision.as_view(),
+        writing_routes.DecideWriting.as_view(),
         name="api_writing_decision",
     ),
     path("projects/<slug:project>/desk/writing/", writing_routes.OwnWritingDuties.as_view(), name="api_desk_writing"),

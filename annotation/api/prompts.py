@@ -86,6 +86,15 @@ class PromptCollectionSerializer(serializers.ModelSerializer[PromptCollection]):
         return guidelines
 
 
+class PromptCollectionChangeSerializer(PromptCollectionSerializer):
+    """What is to be different in a collection; what is not named stays."""
+
+    class Meta(PromptCollectionSerializer.Meta):
+        fields = ("name", "guidelines", "due_on", "slots")  # type: ignore[assignment]
+        read_only_fields = ()  # type: ignore[assignment]
+        extra_kwargs = {"name": {"validators": [], "required": False}}  # type: ignore[dict-item]
+
+
 class PromptCollectionDetailSerializer(PromptCollectionSerializer):
     """A collection with its kinds of prompts; `people`, `late_reviews` and `is_overdue` for leads and researchers."""
 
@@ -142,7 +151,7 @@ class SimilarPromptSerializer(serializers.Serializer[SimilarPrompt]):
 
 
 class PromptNoticesSerializer(serializers.Serializer[PromptNotices]):
-    """What is shown of a text before it is submitted. `language`: the check that found something, or empty."""
+    """What is shown of a text before it is submitted. `language`: the check that current something, or empty."""
 
     similar = SimilarPromptSerializer(many=True)
     language = serializers.SerializerMethodField()
@@ -150,6 +159,15 @@ class PromptNoticesSerializer(serializers.Serializer[PromptNotices]):
 
     def get_language(self, notices: PromptNotices) -> str:
         return notices.language[0] if notices.language else ""
+
+
+class CheckedPromptSerializer(PromptNoticesSerializer):
+    """The notices of a text, and what `confirmed` is then, so that this very text is submitted in spite of them."""
+
+    confirm = serializers.SerializerMethodField()
+
+    def get_confirm(self, notices: PromptNotices) -> str:
+        return str(self.context["confirm"])
 
 
 class PromptVersionSerializer(serializers.ModelSerializer[PromptVersion]):
@@ -184,6 +202,13 @@ class WrittenPromptSerializer(serializers.Serializer[Any]):
     prompt = serializers.IntegerField(required=False)
     text = serializers.CharField(max_length=2 * prompt_writing.LONGEST_PROMPT, trim_whitespace=False)
     key = serializers.UUIDField(required=False)
+    confirmed = serializers.CharField(
+        max_length=64,
+        default="",
+        allow_blank=True,
+        help_text="To submit in spite of similar prompts or the language: the `confirm` of the refusal "
+        "`prompt_warnings`, or of a check of this very text.",
+    )
 
 
 class PromptReviewSerializer(serializers.Serializer[Any]):
@@ -242,51 +267,52 @@ class PromptCollectionDetail(APIView):
         """A collection with its kinds of prompts, and how many of each there are."""
         return Response(PromptCollectionDetailSerializer(_found(request.user, project, collection)).data)
 
-    @extend_schema(request=PromptCollectionSerializer, responses=PromptCollectionDetailSerializer)
+    @extend_schema(request=PromptCollectionChangeSerializer, responses=PromptCollectionDetailSerializer)
     def put(self, request: Request, project: str, collection: int) -> Response:
-        """Change name, guidelines and deadline; what is not named stays."""
-        found = _found(request.user, project, collection, sighted=True)
-        serializer = PromptCollectionSerializer(data=request.data, partial=True)
+        """Change name, guidelines and deadline, add kinds of prompts or change their numbers; the rest stays."""
+        current = _found(request.user, project, collection, sighted=True)
+        serializer = PromptCollectionChangeSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
-        values = {"name": found.name, "guidelines": found.guidelines, "due_on": found.due_on}
-        values |= {name: value for name, value in serializer.validated_data.items() if name in values}
-        prompt_collections.change_collection(collection=found, actor=request.user, **values)
-        return Response(PromptCollectionDetailSerializer(found).data)
+        values = {"name": current.name, "guidelines": current.guidelines, "due_on": current.due_on}
+        values |= serializer.validated_data
+        values["slots"] = [WantedPrompts(**slot) for slot in values.get("slots", ())]
+        prompt_collections.change_collection(collection=current, actor=request.user, **values)
+        return Response(PromptCollectionDetailSerializer(current).data)
 
 
 class PromptCollectionProgress(APIView):
     @extend_schema(responses=CollectionProgressSerializer)
     def get(self, request: Request, project: str, collection: int) -> Response:
         """Totals and people's counts."""
-        found = _found(request.user, project, collection, sighted=True)
-        return Response(CollectionProgressSerializer(prompt_collections.collection_progress(found)).data)
+        current = _found(request.user, project, collection, sighted=True)
+        return Response(CollectionProgressSerializer(prompt_collections.collection_progress(current)).data)
 
 
 class PromptCollectionSlots(APIView):
     @extend_schema(request=SlotsSerializer, responses=PromptCollectionDetailSerializer)
     def put(self, request: Request, project: str, collection: int) -> Response:
         """Add kinds of prompts, or change how many are wanted; 0 removes one without prompts."""
-        found = _found(request.user, project, collection, sighted=True)
+        current = _found(request.user, project, collection, sighted=True)
         serializer = SlotsSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
         slots = [WantedPrompts(**slot) for slot in serializer.validated_data["slots"]]
-        prompt_collections.set_slots(collection=found, slots=slots, actor=request.user)
-        return Response(PromptCollectionDetailSerializer(found).data)
+        prompt_collections.set_slots(collection=current, slots=slots, actor=request.user)
+        return Response(PromptCollectionDetailSerializer(current).data)
 
 
 class PromptCollectionMembers(APIView):
     @extend_schema(request=CollectionMemberSerializer, responses=CollectionMemberSerializer)
     def put(self, request: Request, project: str, collection: int) -> Response:
         """Let a member of the project write, review, both, or neither any more."""
-        found = _found(request.user, project, collection, sighted=True)
+        current = _found(request.user, project, collection, sighted=True)
         serializer = CollectionMemberSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
         values = serializer.validated_data
-        user = User.objects.filter(email=values.pop("email").lower(), memberships__project=found.project_id).first()
+        user = User.objects.filter(email=values.pop("email").lower(), memberships__project=current.project_id).first()
         if user is None:
             sentence = _("Only members of the project can write prompts. Invite the person first.")
             raise Refused(sentence, code="not_a_member", fields={"email": sentence})
-        member = prompt_collections.set_member(collection=found, user=user, actor=request.user, **values)
+        member = prompt_collections.set_member(collection=current, user=user, actor=request.user, **values)
         return Response(CollectionMemberSerializer(member).data)
 
 
@@ -294,22 +320,22 @@ class PromptCollectionState(APIView):
     @extend_schema(request=CollectionStateSerializer, responses=PromptCollectionDetailSerializer)
     def post(self, request: Request, project: str, collection: int) -> Response:
         """Close a collection, or open it again."""
-        found = _found(request.user, project, collection, sighted=True)
+        current = _found(request.user, project, collection, sighted=True)
         serializer = CollectionStateSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
-        prompt_collections.set_state(collection=found, actor=request.user, **serializer.validated_data)
-        return Response(PromptCollectionDetailSerializer(found).data)
+        prompt_collections.set_state(collection=current, actor=request.user, **serializer.validated_data)
+        return Response(PromptCollectionDetailSerializer(current).data)
 
 
 class PromptDatasets(APIView):
     @extend_schema(request=StorePromptsSerializer, responses={201: StorePromptsSerializer})
     def post(self, request: Request, project: str, collection: int) -> Response:
         """Store the accepted prompts as a dataset."""
-        found = _found(request.user, project, collection, sighted=True)
+        current = _found(request.user, project, collection, sighted=True)
         serializer = StorePromptsSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
         name = serializer.validated_data["name"]
-        dataset = prompt_exports.store_prompts(collection=found, name=name, actor=request.user)
+        dataset = prompt_exports.store_prompts(collection=current, name=name, actor=request.user)
         return Response(StorePromptsSerializer({"dataset": dataset.pk}).data, status=201)
 
 
@@ -321,11 +347,11 @@ class CollectedPrompts(generics.ListAPIView[CollectedPrompt]):
     queryset = CollectedPrompt.objects.none()
 
     def get_queryset(self) -> QuerySet[CollectedPrompt]:
-        found = _found(self.request.user, self.kwargs["project"], self.kwargs["collection"])
-        prompts = CollectedPrompt.objects.submitted().filter(collection=found)
+        current = _found(self.request.user, self.kwargs["project"], self.kwargs["collection"])
+        prompts = CollectedPrompt.objects.submitted().filter(collection=current)
         shown = prompts.select_related("slot", "author__annotator").prefetch_related("versions")
         if not self._is_sighted():
-            member = prompt_collections.member_of_collection(found, self.request.user)
+            member = prompt_collections.member_of_collection(current, self.request.user)
             reviews = Q(state=CollectedPrompt.State.IN_REVIEW) if member and member.reviews else Q(pk=None)
             shown = shown.filter(Q(author=member) | reviews)
         return shown.order_by("pk")
@@ -346,13 +372,20 @@ class CollectedPrompts(generics.ListAPIView[CollectedPrompt]):
     def post(self, request: Request, project: str, collection: int) -> Response:
         """Submit a prompt for a slot, or the next version of one that was sent back."""
         member = _worker(request.user, project, collection)
-        slot, prompt, text, key = _written(request, member)
-        version = prompt_writing.submit_prompt(member=member, slot=slot, prompt=prompt, text=text, key=key)
+        slot, prompt, values = _written(request, member)
+        key, confirmed = values.get("key") or uuid4(), values["confirmed"]
+        try:
+            version = prompt_writing.submit_prompt(
+                member=member, slot=slot, prompt=prompt, text=values["text"], key=key, confirmed=confirmed
+            )
+        except prompt_writing.PromptWarned as warned:
+            warned.more["notices"] = PromptNoticesSerializer(warned.notices).data
+            raise
         stored = member.collection.prompts.select_related("slot", "author__annotator").get(pk=version.prompt_id)
         return Response(CollectedPromptSerializer(stored).data, status=201)
 
 
-def _written(request: Request, member: CollectionMember) -> tuple[PromptSlot, CollectedPrompt | None, str, Any]:
+def _written(request: Request, member: CollectionMember) -> tuple[PromptSlot, CollectedPrompt | None, dict[str, Any]]:
     serializer = WrittenPromptSerializer(data=request.data)
     serializer.is_valid(raise_exception=True)
     values = serializer.validated_data
@@ -361,7 +394,7 @@ def _written(request: Request, member: CollectionMember) -> tuple[PromptSlot, Co
         prompt = get_object_or_404(member.collection.prompts.filter(author=member), pk=number)
     slots = member.collection.slots.select_related("collection__project")
     slot = get_object_or_404(slots, pk=prompt.slot_id if prompt else values.get("slot"))
-    return slot, prompt, values["text"], values.get("key") or uuid4()
+    return slot, prompt, values
 
 
 class CheckThrottle(UserThrottle):
@@ -375,14 +408,15 @@ class PromptChecks(APIView):
     roles = ANYONE
     throttle_classes = (CheckThrottle,)
 
-    @extend_schema(request=WrittenPromptSerializer, responses=PromptNoticesSerializer)
+    @extend_schema(request=WrittenPromptSerializer, responses=CheckedPromptSerializer)
     def post(self, request: Request, project: str, collection: int) -> Response:
         """What would be shown of a text: similar prompts, and whether its language looks right. Nothing is stored."""
         member = _worker(request.user, project, collection)
-        slot, prompt, text, _key = _written(request, member)
-        checked = prompt_writing.checked_text(text)
-        notices = prompt_originality.notices_about(slot=slot, text=checked, but=prompt, reader=member.annotator_id)
-        return Response(PromptNoticesSerializer(notices).data)
+        slot, prompt, values = _written(request, member)
+        text = prompt_writing.checked_text(values["text"])
+        notices = prompt_originality.notices_about(slot=slot, text=text, but=prompt, reader=member.annotator_id)
+        confirm = prompt_originality.text_identity(slot.language, text)
+        return Response(CheckedPromptSerializer(notices, context={"confirm": confirm}).data)
 
 
 class PromptReviews(APIView):

@@ -17,7 +17,7 @@ from rest_framework.views import APIView
 from accounts import access
 from accounts.models import SIGHTED, Project, Role, User
 from annotation.collection import texts, texts_read
-from annotation.models import Dataset, Panel, WritingDuty, WritingSubmission, WritingText
+from annotation.models import Dataset, Panel, WritingDecision, WritingDuty, WritingSubmission, WritingText
 
 ANYONE = tuple(Role)
 
@@ -75,6 +75,12 @@ class StoredWritingSerializer(serializers.Serializer[Any]):
     dataset = serializers.IntegerField()
 
 
+class DecidedWritingSerializer(serializers.Serializer[WritingDecision]):
+    decision = serializers.ChoiceField(choices=WritingDecision.Decision.choices)
+    comment = serializers.CharField()
+    decided_at = serializers.DateTimeField()
+
+
 class WritingSubmissionSerializer(serializers.Serializer[WritingSubmission]):
     number = serializers.IntegerField()
     texts = serializers.ListField(child=serializers.CharField())
@@ -82,8 +88,7 @@ class WritingSubmissionSerializer(serializers.Serializer[WritingSubmission]):
     seconds = serializers.FloatField()
     pasted = serializers.IntegerField(help_text="Characters that were pasted in.")
     submitted_at = serializers.DateTimeField()
-    decision = serializers.ChoiceField(choices=WritingSubmission.Decision.choices, allow_blank=True)
-    comment = serializers.CharField()
+    decisions = DecidedWritingSerializer(many=True, help_text="All that leads decided, the last one is in force.")
 
 
 class HumanTextSerializer(serializers.Serializer[WritingText]):
@@ -107,7 +112,7 @@ class WritingDecisionSerializer(serializers.Serializer[Any]):
     number = serializers.IntegerField(
         min_value=0, max_value=32_767, default=0, help_text="Of the submission that was read. Needed for a decision."
     )
-    comment = serializers.CharField(max_length=texts_read.LONGEST_COMMENT, default="", allow_blank=True)
+    comment = serializers.CharField(max_length=texts_read.LONGEST_DECISION_COMMENT, default="", allow_blank=True)
 
 
 class OwnWritingDutySerializer(serializers.Serializer[WritingDuty]):
@@ -140,7 +145,12 @@ class SubmitWritingSerializer(serializers.Serializer[Any]):
     texts = serializers.ListField(child=serializers.CharField(allow_blank=True), max_length=texts.MOST_TURNS)
     seconds = serializers.FloatField(min_value=0, default=0)
     pasted = serializers.IntegerField(min_value=0, max_value=10_000_000, default=0)
-    confirmed = serializers.BooleanField(default=False, help_text="Submit in spite of what was disclosed.")
+    confirmed = serializers.CharField(
+        max_length=32,
+        default="",
+        allow_blank=True,
+        help_text="To submit in spite of what was disclosed: the `confirm` of the refusal `writing_warnings`.",
+    )
 
 
 def _project(user: User, slug: str) -> Project:
@@ -148,8 +158,8 @@ def _project(user: User, slug: str) -> Project:
 
 
 def _duty(user: User, slug: str, pk: int) -> WritingDuty:
-    found = WritingDuty.objects.filter(project=_project(user, slug))
-    return get_object_or_404(found.select_related("project", "panel", "dataset"), pk=pk)
+    duties = WritingDuty.objects.filter(project=_project(user, slug))
+    return get_object_or_404(duties.select_related("project", "panel", "dataset"), pk=pk)
 
 
 class WritingDuties(generics.ListAPIView[WritingDuty]):
@@ -221,19 +231,19 @@ class HumanTexts(generics.ListAPIView[WritingText]):
 
     def get_queryset(self) -> QuerySet[WritingText]:
         duty = _duty(self.request.user, self.kwargs["project"], self.kwargs["writing"])
-        found = WritingText.objects.filter(duty=duty).select_related("item", "annotator").order_by("pk")
+        human_texts = WritingText.objects.filter(duty=duty).select_related("item", "annotator").order_by("pk")
         if "state" in self.request.query_params:
             state = serializers.ChoiceField(choices=WritingText.State.values)
-            found = found.filter(state=state.run_validation(self.request.query_params["state"]))
-        return found.prefetch_related("submissions")
+            human_texts = human_texts.filter(state=state.run_validation(self.request.query_params["state"]))
+        return human_texts.prefetch_related("submissions__decisions")
 
 
-class WritingDecision(APIView):
+class DecideWriting(APIView):
     @extend_schema(request=WritingDecisionSerializer, responses=HumanTextSerializer)
     def put(self, request: Request, project: str, writing: int, human_text: int) -> Response:
         """Accept a submitted text, send it back with a comment, or give an unfinished one's place to somebody else."""
-        found = WritingText.objects.filter(duty=_duty(request.user, project, writing))
-        decided = get_object_or_404(found.select_related("item", "annotator", "duty__project"), pk=human_text)
+        human_texts = WritingText.objects.filter(duty=_duty(request.user, project, writing))
+        decided = get_object_or_404(human_texts.select_related("item", "annotator", "duty__project"), pk=human_text)
         serializer = WritingDecisionSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
         if serializer.validated_data["decision"] == texts_read.RELEASED:
@@ -271,7 +281,7 @@ class TakePrompt(APIView):
         text = texts.take_prompt(duty=own_duty, annotator=annotator)
         if text is None:
             return Response(status=status.HTTP_204_NO_CONTENT)
-        return Response(_shown(texts.own_text(user=request.user, key=text.key)))
+        return Response(_shown(texts.authors_text(user=request.user, key=text.key)))
 
 
 class SubmitWriting(APIView):
@@ -282,7 +292,7 @@ class SubmitWriting(APIView):
         """Submit a text. The same key and texts again are stored once."""
         access.require(user=request.user, slug=project, roles=ANYONE)
         try:
-            text = texts.own_text(user=request.user, key=writing_key)
+            text = texts.authors_text(user=request.user, key=writing_key)
         except WritingText.DoesNotExist:
             raise Http404 from None
         serializer = SubmitWritingSerializer(data=request.data)
@@ -305,6 +315,6 @@ def _shown(text: WritingText) -> Any:
         "places": prompt.places,
         "least": prompt.least,
         "draft": text.draft,
-        "comment": newest.comment if returned and newest else "",
+        "comment": newest.decision.comment if returned and newest and newest.decision else "",
     }
     return WritingPromptSerializer(shown).data

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,6 +32,8 @@ LONGEST_GUIDELINES = 100_000
 MOST_SLOTS = 5_000
 MOST_WANTED = 100_000
 WAITS_LONG = timedelta(days=3)  # from here on a review is late
+QUOTED_FORMULA = re.compile(rf"'+[{re.escape(''.join(sorted(FORMULA_STARTS)))}]")
+"""The beginning of a cell of `slots_csv` whose first quote is no part of the name."""
 SLOT_COLUMNS = ("task", "style", "difficulty", "language", "wanted")
 
 
@@ -188,8 +191,7 @@ def slots_from_csv(text: str) -> list[WantedPrompts]:
         for cells in rows:
             if not any(cell.strip() for cell in cells):
                 continue
-            # The quote that `slots_csv` puts before what looks like a formula is no part of a name.
-            plain = (cell[1:] if cell[:1] == "'" and cell[1:2] in FORMULA_STARTS else cell for cell in cells)
+            plain = (cell[1:] if QUOTED_FORMULA.match(cell) else cell for cell in cells)
             row = dict(zip(header, map(str.strip, plain), strict=False))
             wanted = whole_number(row.get("wanted"), largest=MOST_WANTED)
             if wanted is None:

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from accounts import access, audit
 from accounts.models import User
 from accounts.refusals import Refused
-from annotation.collection.prompt_collections import SLOT_COLUMNS
+from annotation.collection.prompt_collections import QUOTED_FORMULA, SLOT_COLUMNS
 from annotation.imports import storage
 from annotation.models import CollectedPrompt, CollectionDataset, Dataset, PromptCollection, PromptVersion
 from annotation.readers import ItemRow
@@ -50,8 +50,12 @@ def prompts_csv(collection: PromptCollection, *, reader: User | None = None) -> 
 
 
 def slots_csv(collection: PromptCollection) -> Iterator[str]:
-    """The slots, as `slots_from_csv` reads them."""
-    return csv_lines(SLOT_COLUMNS, collection.slots.values_list(*SLOT_COLUMNS).iterator(), ending="\r\n")
+    """The slots, as `slots_from_csv` reads them: a name gets one quote more if it begins as a quoted formula does."""
+    rows = (
+        [f"'{cell}" if QUOTED_FORMULA.match(str(cell)) else cell for cell in row]
+        for row in collection.slots.values_list(*SLOT_COLUMNS).iterator()
+    )
+    return csv_lines(SLOT_COLUMNS, rows, ending="\r\n")
 
 
 def store_prompts(*, collection: PromptCollection, name: str, actor: User | None = None) -> Dataset:

@@ -36,6 +36,17 @@ class NewerDraft(Refused):
         self.stored = stored
 
 
+class PromptWarned(Refused):
+    """What the author has to see before the prompt is submitted; with ``confirm`` it is not refused for it again."""
+
+    def __init__(self, notices: PromptNotices, confirm: str) -> None:
+        super().__init__(
+            _("Look at the similar prompts and the language. You can submit it all the same."), code="prompt_warnings"
+        )
+        self.notices, self.confirm = notices, confirm
+        self.more = {"confirm": confirm}
+
+
 # --- writing ----------------------------------------------------------------------------------------------------------
 def draft_digest(draft: str) -> str:
     """What a device keeps of the draft that its text is based on; "" without a draft."""
@@ -127,12 +138,14 @@ def submit_prompt(
     prompt: CollectedPrompt | None = None,
     notices: PromptNotices | None = None,
     based_on: str | None = None,
+    confirmed: str | None = None,
 ) -> PromptVersion:
     """Submit a new prompt, or the next version of one that was sent back; a second person reviews it.
 
     The same ``key`` again returns the version that was stored. Refused: codes ``collection_closed``, ``not_a_writer``,
     ``invalid``, ``same_text`` (of another prompt of the collection or a dataset), ``wrong_state``, ``archived``,
-    ``changed`` (`NewerDraft`: another draft than the one it is ``based_on`` would be lost).
+    ``changed`` (`NewerDraft`: another draft than the one it is ``based_on`` would be lost), `PromptWarned` if its
+    notices are striking and ``confirmed`` is not the identity of this very text (None: nobody is asked).
     """
     if (stored := _submitted(member, key)) is not None:
         return stored
@@ -145,8 +158,10 @@ def submit_prompt(
     text = checked_text(text)
     _refuse_older(stored_draft(member=member, slot=slot, prompt=prompt), text, based_on)
     identity = text_identity(slot.language, text)
-    _refuse_same_text(slot, text, prompt)
     shown = notices or prompt_originality.notices_about(slot=slot, text=text, but=prompt, reader=member.annotator_id)
+    if confirmed is not None and shown.is_striking and confirmed != identity:
+        raise PromptWarned(shown, identity)
+    _refuse_same_text(slot, text, prompt)
     try:
         with transaction.atomic():
             if prompt is None:

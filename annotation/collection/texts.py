@@ -7,12 +7,14 @@ held by who took it; after `HOLD` without a change somebody else may take the pr
 
 from __future__ import annotations
 
+import json
 import random
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
+from hashlib import sha256
 from typing import Any
 from uuid import UUID
 
@@ -28,7 +30,17 @@ from accounts.models import Project, User
 from accounts.refusals import Refused
 from annotation.allocation import SEEDS, items_for
 from annotation.checkup.written_languages import FEWEST_LETTERS, Identifier, language_words
-from annotation.models import Annotator, Dataset, Item, Panel, PanelSeat, WritingDuty, WritingSubmission, WritingText
+from annotation.models import (
+    Annotator,
+    Dataset,
+    Item,
+    Panel,
+    PanelSeat,
+    WritingDecision,
+    WritingDuty,
+    WritingSubmission,
+    WritingText,
+)
 from annotation.readers import NAMED_FIELDS
 
 HOLD = timedelta(days=3)
@@ -46,11 +58,12 @@ MUCH_PASTED = 0.5
 
 
 class WritingWarned(Refused):
-    """What the author has to know before the text is submitted; nothing is refused for it a second time."""
+    """What the author has to know before the text is submitted; with ``confirm`` it is not refused for it again."""
 
-    def __init__(self, warnings: Sequence[Mapping[str, Any]]) -> None:
-        self.warnings = list(warnings)
+    def __init__(self, warnings: Sequence[Mapping[str, Any]], confirm: str) -> None:
         super().__init__(_("Look at the notes below. You can submit the text all the same."), code="writing_warnings")
+        self.warnings, self.confirm = list(warnings), confirm
+        self.more = {"warnings": self.warnings, "confirm": confirm}
 
 
 # --- duties to write --------------------------------------------------------------------------------------------------
@@ -234,8 +247,8 @@ def writer_of(*, user: User, duty: int) -> tuple[WritingDuty, Annotator]:
     """The user's duty, and the user as its annotator. Raises ``WritingDuty.DoesNotExist`` for everybody else."""
     member = access.member_of(user, project="project")
     own = WritingDuty.objects.filter(member, panel__seats__annotator__user=user, project__archived_at=None, pk=duty)
-    found = own.select_related("project", "panel", "dataset").get()
-    return found, Annotator.objects.get(project=found.project_id, user=user)
+    writing_duty = own.select_related("project", "panel", "dataset").get()
+    return writing_duty, Annotator.objects.get(project=writing_duty.project_id, user=user)
 
 
 def take_prompt(*, duty: WritingDuty, annotator: Annotator, now: datetime | None = None) -> WritingText | None:
@@ -285,7 +298,7 @@ def require_writing_open(duty: WritingDuty) -> None:
         raise Refused(_("This duty is closed: nothing more can be submitted. Your draft is kept."), code="duty_closed")
 
 
-def own_text(*, user: User, key: UUID) -> WritingText:
+def authors_text(*, user: User, key: UUID) -> WritingText:
     """The user's text with this key, or one that was submitted with it. Raises ``WritingText.DoesNotExist``."""
     own = WritingText.objects.visible_to(user).select_related(
         "duty__project", "duty__panel", "duty__dataset", "item", "annotator"
@@ -315,12 +328,13 @@ def save_writing(
 
 
 def submit_writing(
-    *, text: WritingText, key: UUID, texts: Sequence[str], seconds: float = 0, pasted: int = 0, confirmed: bool = False
+    *, text: WritingText, key: UUID, texts: Sequence[str], seconds: float = 0, pasted: int = 0, confirmed: str = ""
 ) -> WritingSubmission:
     """Submit a text. The same key and texts again return what is stored.
 
-    Refused: texts that are too short or too long, with the fields (``text-0`` ...); `WritingWarned` unless what is
-    disclosed is ``confirmed``; other texts under a key that was submitted (code ``submitted_already``).
+    Refused: texts that are too short or too long, with the fields (``text-0`` ...); `WritingWarned` unless
+    ``confirmed`` is the digest of these very texts and what is disclosed about them; other texts under a key that was
+    submitted (code ``submitted_already``).
     """
     sent = [storable(one).replace("\r\n", "\n").strip() for one in texts]
     if (stored := WritingSubmission.objects.filter(text=text, key=key).first()) is not None:
@@ -330,8 +344,10 @@ def submit_writing(
         raise Refused(_("You are not a member of this panel. Ask the project lead."), code="not_seated")
     sent = _checked(text, sent)
     warnings = writing_warnings(text, sent, pasted)
-    if warnings and not confirmed:
-        raise WritingWarned(warnings)
+    codes = sorted(warning["code"] for warning in warnings)
+    confirm = sha256(json.dumps([sent, codes]).encode(errors="surrogatepass")).hexdigest()[:32]
+    if warnings and confirmed != confirm:
+        raise WritingWarned(warnings, confirm)
     try:
         with transaction.atomic():
             own = WritingText.objects.filter(pk=text.pk, key=key)
@@ -397,21 +413,21 @@ def _checked(text: WritingText, sent: Sequence[str]) -> list[str]:
 def writing_warnings(text: WritingText, texts: Sequence[str], pasted: int) -> list[dict[str, Any]]:
     """What the author and leads see of a text, as codes with values: another language, pasted, or a copy of the
     prompt."""
-    found: list[dict[str, Any]] = []
+    warnings: list[dict[str, Any]] = []
     whole = " ".join(texts)
     tag, words = text.item.language, language_words(whole)
     identifier = Identifier([tag])
     is_known = identifier.knows(tag) and sum(map(str.isalpha, words)) >= FEWEST_LETTERS
     if other := identifier.other_language(words, tag) if is_known else "":
-        found.append({"code": "language", "values": {"language": other}})
+        warnings.append({"code": "language", "values": {"language": other}})
     if _count(pasted) >= MUCH_PASTED * max(1, len(whole)):
-        found.append({"code": "pasted", "values": {"percent": min(100, round(100 * pasted / max(1, len(whole))))}})
+        warnings.append({"code": "pasted", "values": {"percent": min(100, round(100 * pasted / max(1, len(whole))))}})
     prompt = writing_prompt(text.duty, text.item)
     given = [str(value) for value in prompt.fields.values()] + [turn["text"] for turn in prompt.turns if turn]
     folded = {" ".join(one.casefold().split()) for one in given}
     if any(" ".join(one.casefold().split()) in folded for one in texts):
-        found.append({"code": "copied", "values": {}})
-    return found
+        warnings.append({"code": "copied", "values": {}})
+    return warnings
 
 
 def warning_sentence(stored: Mapping[str, Any], language: str) -> str:
@@ -452,9 +468,9 @@ def _count(pasted: int) -> int:
 def redact_writing(user: User, project: Project | None = None) -> None:
     """Delete drafts and notes of a person, and their comments as a lead; what they submitted is kept under its code."""
     own = WritingText.objects.filter(annotator__user=user)
-    said = WritingSubmission.objects.filter(decided_by=user).exclude(comment="")
+    decided = WritingDecision.objects.filter(decided_by=user).exclude(comment="")
     if project is not None:
-        own, said = own.filter(duty__project=project), said.filter(text__duty__project=project)
-    said.update(comment="")
+        own, decided = own.filter(duty__project=project), decided.filter(submission__text__duty__project=project)
+    decided.update(comment="")
     own.update(draft=[], note="")
     own.filter(state__in=UNFINISHED).update(state=WritingText.State.RELEASED)

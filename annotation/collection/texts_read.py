@@ -23,10 +23,10 @@ from accounts.models import Project, User
 from accounts.refusals import Refused
 from annotation.collection.texts import HOLD, UNFINISHED, prompts_of, written_parts
 from annotation.imports import storage
-from annotation.models import Dataset, Item, WritingDuty, WritingSubmission, WritingText
+from annotation.models import Dataset, Item, WritingDecision, WritingDuty, WritingSubmission, WritingText
 from annotation.readers import ItemRow
 
-LONGEST_COMMENT = 2_000
+LONGEST_DECISION_COMMENT = 2_000
 LONGEST_NAME = 200
 RELEASED = "released"
 """What pages and the API send instead of a decision, to give an unfinished text's place to somebody else."""
@@ -73,20 +73,20 @@ def decide_writing(
     *, text: WritingText, number: int, decision: str, comment: str = "", actor: User | None = None
 ) -> None:
     """Accept a submitted text, or send it back with a comment; an accepted one may still be sent back until it is
-    stored. ``number`` is that of the submission that was read: refused if there is a newer one. The same decision again
-    changes nothing. Nobody decides on their own text."""
+    stored. Earlier decisions stay. ``number`` is that of the submission that was read: refused if there is a newer one.
+    The same decision again changes nothing. Nobody decides on their own text."""
     access.refuse_archived(text.duty.project)
     comment = storable(comment).strip()
     if actor is not None and text.annotator.user_id == actor.pk:
         raise Refused(_("You wrote this text. Another lead decides on it."), code="own_text")
-    if decision not in (WritingSubmission.Decision.ACCEPTED, WritingSubmission.Decision.RETURNED):
+    if decision not in (WritingDecision.Decision.ACCEPTED, WritingDecision.Decision.RETURNED):
         wrong = _("Accept the text, or send it back.")
         raise Refused(wrong, code="invalid", fields={"decision": wrong})
-    if decision == WritingSubmission.Decision.RETURNED and not comment:
+    if decision == WritingDecision.Decision.RETURNED and not comment:
         wrong = _("Write what should be different.")
         raise Refused(wrong, code="invalid", fields={"comment": wrong})
-    if len(comment) > LONGEST_COMMENT:
-        wrong = _("At most %d characters.") % LONGEST_COMMENT
+    if len(comment) > LONGEST_DECISION_COMMENT:
+        wrong = _("At most %d characters.") % LONGEST_DECISION_COMMENT
         raise Refused(wrong, code="invalid", fields={"comment": wrong})
     now = timezone.now()
     with transaction.atomic():
@@ -96,7 +96,7 @@ def decide_writing(
             newer = _("The author has submitted another text since. Read it first; nothing was changed.")
             raise Refused(newer, code="newer_submission")
         own = WritingText.objects.filter(pk=text.pk, stored_in=None)
-        if decision == WritingSubmission.Decision.ACCEPTED:
+        if decision == WritingDecision.Decision.ACCEPTED:
             done = own.filter(state=WritingText.State.SUBMITTED).update(state=WritingText.State.ACCEPTED)
         else:
             sent = own.filter(state__in=(WritingText.State.SUBMITTED, WritingText.State.ACCEPTED))
@@ -105,10 +105,10 @@ def decide_writing(
             if own.filter(state=decision).exists():
                 return
             raise Refused(_("This text is in another state now; nothing was changed."), code="wrong_state")
-        WritingSubmission.objects.filter(pk=newest.pk).update(
-            decision=decision, comment=comment, decided_by=actor, decided_at=now
+        WritingDecision.objects.create(
+            submission=newest, decision=decision, comment=comment, decided_by=actor, decided_at=now
         )
-        verb = "accept text" if decision == WritingSubmission.Decision.ACCEPTED else "send text back"
+        verb = "accept text" if decision == WritingDecision.Decision.ACCEPTED else "send text back"
         audit.record(actor=actor, project=text.duty.project, verb=verb, subject=text)
     text.refresh_from_db()
 

@@ -58,7 +58,7 @@ from annotation.models.qualification import (
 )
 from annotation.models.sampling import CuratedItem, Curation
 from annotation.models.taxonomy import Taxonomy
-from annotation.models.writing import WritingDuty, WritingSubmission, WritingText
+from annotation.models.writing import WritingDecision, WritingDuty, WritingSubmission, WritingText
 
 __all__ = [
     "Acknowledgement",
@@ -115,6 +115,7 @@ __all__ = [
     "Skip",
     "Taxonomy",
     "Upload",
+    "WritingDecision",
     "WritingDuty",
     "WritingSubmission",
     "WritingText",

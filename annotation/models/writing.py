@@ -145,16 +145,11 @@ class WritingText(models.Model):
 
 
 class WritingSubmission(models.Model):
-    """One submission of a text, and what a lead decided about it. Append-only but for the decision.
+    """One submission of a text. Append-only.
 
     `texts`: one for each field or turn. `warnings`: what the page disclosed to the author, and leads see, as codes with
     values. `pasted`: characters that were pasted in.
     """
-
-    class Decision(models.TextChoices):
-        NONE = "", _("Not read yet")
-        ACCEPTED = "accepted", _("Accepted")
-        RETURNED = "returned", _("Sent back")
 
     text = models.ForeignKey(WritingText, on_delete=models.PROTECT, related_name="submissions")
     number = models.PositiveSmallIntegerField()
@@ -164,13 +159,31 @@ class WritingSubmission(models.Model):
     seconds = models.FloatField(default=0)
     pasted = models.PositiveIntegerField(default=0)
     submitted_at = models.DateTimeField(default=timezone.now)
-    decision = models.CharField(max_length=8, choices=Decision, blank=True, default=Decision.NONE)
-    comment = models.TextField(blank=True)
-    decided_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
-    decided_at = models.DateTimeField(null=True)
 
     class Meta:
         ordering: ClassVar = ["text", "number"]
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["text", "number"], name="writing_submission_number"),
         ]
+
+    @property
+    def decision(self) -> WritingDecision | None:
+        """The newest decision, which is in force; None if nobody has read the submission yet."""
+        return max(self.decisions.all(), key=lambda decision: decision.pk, default=None)
+
+
+class WritingDecision(models.Model):
+    """What a lead decided about a submission. Append-only: an accepted text that is sent back has two."""
+
+    class Decision(models.TextChoices):
+        ACCEPTED = "accepted", _("Accepted")
+        RETURNED = "returned", _("Sent back")
+
+    submission = models.ForeignKey(WritingSubmission, on_delete=models.PROTECT, related_name="decisions")
+    decision = models.CharField(max_length=8, choices=Decision)
+    comment = models.TextField(blank=True)
+    decided_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
+    decided_at = models.DateTimeField()
+
+    class Meta:
+        ordering: ClassVar = ["pk"]

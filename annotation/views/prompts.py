@@ -27,6 +27,7 @@ from accounts.refusals import Refused, refusals_as_messages
 from annotation.collection import prompt_collections, prompt_exports, prompt_originality, prompt_writing
 from annotation.collection.prompt_collections import SlotProgress, WantedPrompts, named_lines
 from annotation.collection.prompt_originality import PromptNotices, text_identity
+from annotation.collection.prompt_writing import PromptWarned
 from annotation.models import CollectedPrompt, CollectionMember, PromptCollection, PromptSlot
 from annotation.qualification import guidelines
 from annotation.views.checkup import finding_words
@@ -398,21 +399,22 @@ def write_prompt(request: HttpRequest, project: str, collection: int, slot: int)
 def _write(
     request: HttpRequest, member: CollectionMember, slot: PromptSlot, prompt: CollectedPrompt | None
 ) -> HttpResponse:
-    """Keep the text, show what was found about it, and submit it if its author has seen that."""
+    """Submit the text, or keep it and show why it was not: to be checked, striking and not confirmed, or refused."""
     text = without_nul(request.POST.get("text", "")).replace("\r\n", "\n")
     key, based_on = _key(request), request.POST.get("based_on")
     about: dict[str, Any] = {"member": member, "slot": slot, "text": text, "prompt": prompt, "based_on": based_on}
     try:
         checked = prompt_writing.checked_text(text)
         notices = prompt_originality.notices_about(slot=slot, text=checked, but=prompt, reader=member.annotator_id)
-        is_seen = request.POST.get("seen") == text_identity(slot.language, checked)
-        is_new = not prompt_writing.is_submitted(member, key)
-        if is_new and ("check" in request.POST or (notices.is_striking and not is_seen)):
-            kept = prompt_writing.keep_draft(**about)
-            return _writing_page(request, member, slot, prompt, text=text, notices=notices, key=key, based_on=kept)
-        prompt_writing.submit_prompt(**about, key=key, notices=notices)
+        if "check" in request.POST and not prompt_writing.is_submitted(member, key):
+            raise PromptWarned(notices, text_identity(slot.language, checked))
+        prompt_writing.submit_prompt(**about, key=key, notices=notices, confirmed=request.POST.get("seen", ""))
     except Refused as refused:
-        shown: dict[str, Any] = {"text": text, "problem": refused.sentence, "key": key}
+        shown: dict[str, Any] = {"text": text, "key": key}
+        if isinstance(refused, PromptWarned):
+            shown["notices"], shown["seen"] = refused.notices, refused.confirm
+        else:
+            shown["problem"] = refused.sentence
         try:
             shown["based_on"] = prompt_writing.keep_draft(**about)
         except prompt_writing.NewerDraft as newer:
@@ -443,12 +445,14 @@ def _writing_page(
     *,
     text: str,
     notices: PromptNotices | None = None,
+    seen: str = "",
     problem: str = "",
     key: UUID | None = None,
     based_on: str = "",
     other: str = "",
 ) -> HttpResponse:
-    """``based_on``: the digest of the stored draft; ``other``: its text, if it is not what was entered."""
+    """``based_on``: the digest of the stored draft; ``other``: its text, if it is not what was entered; ``seen``: what
+    confirms the ``notices`` of this very text."""
     own = [one for one in prompt_collections.slot_progress(slot.collection) if one.slot.pk == slot.pk]
     context = {
         "title": _("Revise a prompt") if prompt else _("Write a prompt"),
@@ -468,7 +472,7 @@ def _writing_page(
         "based_on": based_on,
         "other": other,
         "notices": _shown_notices(notices) if notices else None,
-        "seen": text_identity(slot.language, text.strip()) if notices else "",
+        "seen": seen,
         "is_open": slot.collection.state == PromptCollection.State.OPEN,
     }
     return render(request, "annotation/prompts/write.html", context)
@@ -552,10 +556,10 @@ def prompt_page(request: HttpRequest, project: str, collection: int, prompt: int
     )
     notices = None
     if may_review and member is not None:
-        found = prompt_originality.notices_about(
+        present = prompt_originality.notices_about(
             slot=shown.slot, text=versions[0].text, but=shown, reader=member.annotator_id
         )
-        notices = _shown_notices(found)
+        notices = _shown_notices(present)
     elif shown.state == CollectedPrompt.State.IN_REVIEW and is_sighted:  # as they were when it was submitted
         notices = _shown_notices(PromptNotices.from_json(versions[0].notices))
     context = {

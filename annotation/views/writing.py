@@ -75,7 +75,11 @@ def writing_view(request: HttpRequest, *, writing: int) -> HttpResponse:
         return next_address(request, reverse("desk_writing", args=[own_duty.pk]))
     own = WritingText.objects.filter(duty=own_duty, annotator=annotator).select_related("item").order_by("-pk")
     page = Paginator(own, PAGE).get_page(request.GET.get("page"))
-    submissions = WritingSubmission.objects.filter(text__in=[text.pk for text in page]).order_by("number")
+    submissions = (
+        WritingSubmission.objects.filter(text__in=[text.pk for text in page])
+        .order_by("number")
+        .prefetch_related("decisions")
+    )
     newest = {row.text_id: row for row in submissions}
     rows = [(text, newest.get(text.pk), _beginning(own_duty, text)) for text in page]
     context = {"title": own_duty.name, "duty": own_duty, "rows": rows, "page_obj": page}
@@ -85,15 +89,15 @@ def writing_view(request: HttpRequest, *, writing: int) -> HttpResponse:
 
 def _beginning(duty: WritingDuty, text: WritingText) -> str:
     prompt = texts.writing_prompt(duty, text.item)
-    said = [str(value) for value in prompt.fields.values()] + [turn["text"] for turn in prompt.turns if turn]
-    return next((one for one in said if one.strip()), _("Untitled"))[:160]
+    given = [str(value) for value in prompt.fields.values()] + [turn["text"] for turn in prompt.turns if turn]
+    return next((one for one in given if one.strip()), _("Untitled"))[:160]
 
 
 @require_safe
 @for_the_author
 def writing_text_view(request: HttpRequest, *, writing_key: UUID) -> HttpResponse:
     """The prompt, and the draft of the author; of a submitted text what is stored."""
-    return _writing_page(request, texts.own_text(user=request.user, key=writing_key), writing_key)
+    return _writing_page(request, texts.authors_text(user=request.user, key=writing_key), writing_key)
 
 
 def _writing_page(
@@ -122,7 +126,8 @@ def _writing_page(
         {"turn": turn, "box": None if given is not None else next(left)}
         for given, turn in zip(prompt.turns, shown.turns, strict=False)
     ]
-    notes = refused.warnings if isinstance(refused, texts.WritingWarned) else []
+    warned = refused if isinstance(refused, texts.WritingWarned) else None
+    notes = warned.warnings if warned else []
     context = {
         "title": duty.name,
         "duty": duty,
@@ -137,6 +142,7 @@ def _writing_page(
         "is_open": is_open,
         "submitted": submitted,
         "notes": [texts.warning_sentence(note, get_language() or "en") for note in notes],
+        "confirm": warned.confirm if warned else "",
         "problem": refused.sentence if refused and not notes else "",
         "reasons": WritingText.SkipReason.choices,
         "seconds": round(text.seconds),
@@ -172,10 +178,10 @@ def _about(form: QueryDict) -> dict[str, Any]:
 def writing_submit_view(request: HttpRequest, *, writing_key: UUID) -> HttpResponse:
     """Submit the text. The same key again gets the same response."""
     key = writing_key
-    text, entered = texts.own_text(user=request.user, key=key), _entered(request.POST)
+    text, entered = texts.authors_text(user=request.user, key=key), _entered(request.POST)
     try:
         texts.submit_writing(
-            text=text, key=key, texts=entered, confirmed="confirmed" in request.POST, **_about(request.POST)
+            text=text, key=key, texts=entered, confirmed=request.POST.get("confirmed", ""), **_about(request.POST)
         )
     except Refused as refused:
         if text.key == key:
@@ -203,7 +209,7 @@ def writing_draft_view(request: HttpRequest, *, writing_key: UUID) -> HttpRespon
     """Save the draft (autosave)."""
     key = writing_key
     entered = _entered(request.POST)
-    text = texts.own_text(user=request.user, key=key)
+    text = texts.authors_text(user=request.user, key=key)
     based_on = request.POST.get("based_on", _draft_digest(text.draft))
     if any(text.draft) and text.draft != entered and based_on != _draft_digest(text.draft):
         detail = _("Another draft was saved, perhaps on another device.")
@@ -224,7 +230,7 @@ def _draft_digest(draft: Sequence[str]) -> str:
 def writing_skip_view(request: HttpRequest, *, writing_key: UUID) -> HttpResponse:
     """Skip the prompt with a reason."""
     key = writing_key
-    text = texts.own_text(user=request.user, key=key)
+    text = texts.authors_text(user=request.user, key=key)
     note = without_nul(request.POST.get("note", ""))
     texts.skip_writing(text=text, key=key, reason=request.POST.get("reason", ""), note=note)
     return next_address(request, reverse("desk_writing", args=[text.duty_id]))
@@ -305,8 +311,8 @@ class StoreWritingForm(forms.Form):
 
 def _duty(request: HttpRequest, project: str, duty: int) -> WritingDuty:
     current_project = access.require(user=request.user, slug=project, roles=SIGHTED)
-    found = WritingDuty.objects.filter(project=current_project)
-    return get_object_or_404(found.select_related("project", "panel", "dataset"), pk=duty)
+    duties = WritingDuty.objects.filter(project=current_project)
+    return get_object_or_404(duties.select_related("project", "panel", "dataset"), pk=duty)
 
 
 @require_safe
@@ -314,8 +320,8 @@ def _duty(request: HttpRequest, project: str, duty: int) -> WritingDuty:
 def writing_duties_page(request: HttpRequest, project: str) -> HttpResponse:
     """The project's duties to write, newest first."""
     current_project = access.require(user=request.user, slug=project, roles=SIGHTED)
-    found = WritingDuty.objects.filter(project=current_project).select_related("panel", "dataset")
-    page = Paginator(found, PAGE).get_page(request.GET.get("page"))
+    duties = WritingDuty.objects.filter(project=current_project).select_related("panel", "dataset")
+    page = Paginator(duties, PAGE).get_page(request.GET.get("page"))
     rows = [(duty, texts_read.writing_progress(duty)) for duty in page]
     context = {"title": _("Texts by people"), "project": current_project, "rows": rows, "page_obj": page}
     return render(request, "annotation/writing/duties.html", context)
@@ -344,10 +350,10 @@ def writing_duty_page(request: HttpRequest, project: str, writing: int) -> HttpR
     """How far a duty is, its texts by state, and how to store them."""
     shown = _duty(request, project, writing)
     state = request.GET.get("state", "")
-    found = WritingText.objects.filter(duty=shown).select_related("annotator", "item", "stored_in")
+    human_texts = WritingText.objects.filter(duty=shown).select_related("annotator", "item", "stored_in")
     if state in WritingText.State.values:
-        found = found.filter(state=state)
-    page = Paginator(found.order_by("pk"), PAGE).get_page(request.GET.get("page"))
+        human_texts = human_texts.filter(state=state)
+    page = Paginator(human_texts.order_by("pk"), PAGE).get_page(request.GET.get("page"))
     context = {
         "title": shown.name,
         "project": shown.project,
@@ -397,10 +403,10 @@ def store_writing_view(request: HttpRequest, project: str, writing: int) -> Http
 def writing_read_page(request: HttpRequest, project: str, writing: int, human_text: int) -> HttpResponse:
     """A submitted text with its prompt and everything about it. POST: accept it or send it back."""
     shown_duty = _duty(request, project, writing)
-    found = WritingText.objects.filter(duty=shown_duty).select_related(
+    human_texts = WritingText.objects.filter(duty=shown_duty).select_related(
         "annotator", "item", "stored_in", "duty__project"
     )
-    shown = get_object_or_404(found, pk=human_text)
+    shown = get_object_or_404(human_texts, pk=human_text)
     if request.method == "POST":
         following = _unread(shown_duty, shown.pk)
         decision, comment = request.POST.get("decision", ""), without_nul(request.POST.get("comment", ""))
@@ -418,7 +424,7 @@ def writing_read_page(request: HttpRequest, project: str, writing: int, human_te
         if following is None:
             return redirect("writing_duty", project, writing)
         return redirect("writing_text", project, writing, following.pk)
-    submissions = list(shown.submissions.select_related("decided_by").order_by("-number"))
+    submissions = list(shown.submissions.prefetch_related("decisions__decided_by").order_by("-number"))
     newest = submissions[0] if submissions else None
     spoken = get_language() or "en"
     context = {

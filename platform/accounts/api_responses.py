@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from django.conf import settings
+from django.core.exceptions import RequestDataTooBig
+from django.utils.translation import gettext as _
 from drf_spectacular.openapi import AutoSchema as PlainSchema
 from rest_framework import serializers
 from rest_framework.exceptions import AuthenticationFailed, NotAuthenticated, Throttled, ValidationError
@@ -22,6 +25,10 @@ def api_error(error: Exception, context: dict[str, Any]) -> Response | None:
         fields = {name: [text] for name, text in error.fields.items()}
         body = {"code": error.code, "detail": error.sentence, "fields": fields, **error.more}
         return Response(body, status=422 if fields else 409)
+    if isinstance(error, RequestDataTooBig):
+        most = settings.DATA_UPLOAD_MAX_MEMORY_SIZE / 2**20
+        sentence = _("This request is larger than %(most)s MB. Send less, or import a file.") % {"most": most}
+        return Response({"code": "too_large", "detail": sentence, "fields": {}}, status=413)
     if isinstance(error, NotAuthenticated | AuthenticationFailed):
         throttle = UnauthenticatedThrottle()
         if not throttle.allow_request(context["request"], context["view"]):

@@ -262,7 +262,7 @@ NEW_MEMBERS = {
     9: [
         *("plans", "plan_generators", "families", "realisations", "generation_attempts", "plan_datasets"),
         *("prompt_collections", "prompt_slots", "prompt_writers", "prompts", "prompt_versions", "prompt_datasets"),
-        *("writing_duties", "human_texts", "text_submissions"),
+        *("writing_duties", "human_texts", "text_submissions", "text_decisions"),
     ],
 }
 

@@ -280,7 +280,8 @@ def test_the_api_makes_a_collection_and_people_work_with_it(cast: Cast) -> None:
         lead.put(f"{there}people/", {"email": f"{name}@panelbench.test", does: True}, **as_json)
     text = {"slot": slot["id"], "text": ARABIC, "key": str(uuid4())}
     checked = writer.post(f"{there}check/", text, **as_json).json()
-    assert checked == {"similar": [], "language": "", "is_striking": False}
+    confirm = prompt_originality.text_identity("ar", ARABIC)
+    assert checked == {"similar": [], "language": "", "is_striking": False, "confirm": confirm}
     sent = [writer.post(f"{there}prompts/", text, **as_json) for _time in range(2)]
     assert [one.status_code for one in sent] == [201, 201] and PromptVersion.objects.count() == 1
     number = sent[0].json()["id"]
@@ -424,13 +425,54 @@ def test_what_a_person_does_is_shown_in_their_row_and_changed_there(collection: 
 
 
 def test_kinds_survive_their_own_csv(collection: PromptCollection, cast: Cast) -> None:
-    prompt_collections.set_slots(collection=collection, slots=[WantedPrompts("=task", "-", "", "et", 1)], actor=None)
+    hostile = [("=task", "-"), ("'=task", "''=1+1"), ("'quoted’", "＝täis"), ("'", "'a"), ("O'Malley\n«ü»", "a,b;c\td")]
+    slots = [WantedPrompts(task, style, "", "et", 1) for task, style in hostile]
+    prompt_collections.set_slots(collection=collection, slots=slots, actor=None)
+    before = list(collection.slots.values_list("pk", "task", "style", "wanted"))
     client = cast.client("aino")
     answer: Any = client.get(f"/p/kassa/prompts/{collection.pk}/wanted.csv")
     file = StringIO(b"".join(answer.streaming_content).decode())
     file.name = "wanted.csv"
     assert client.post(f"/p/kassa/prompts/{collection.pk}/edit/", {"name": "K", "file": file}).status_code == 302
-    assert collection.slots.count() == 4
+    assert list(collection.slots.values_list("pk", "task", "style", "wanted")) == before
+
+
+def test_a_change_by_api_needs_no_name_and_its_kinds_are_stored(collection: PromptCollection, cast: Cast) -> None:
+    there, as_json = f"/api/v1/projects/kassa/prompt-collections/{collection.pk}/", "application/json"
+    kind = {"task": "Uus «töö»", "language": "ar", "wanted": 3}
+    changed: Any = cast.client("aino").put(there, {"due_on": "2031-05-06", "slots": [kind]}, content_type=as_json)
+    assert (changed.json()["name"], changed.json()["due_on"]) == (collection.name, "2031-05-06")
+    assert changed.json()["guidelines"] == collection.guidelines
+    assert changed.json()["progress"][-1]["task"] == "Uus «töö»" and len(changed.json()["progress"]) == 4
+    schema: Any = cast.client("aino").get("/api/schema/?format=json").json()
+    body = schema["paths"]["/api/v1/projects/{project}/prompt-collections/{collection}/"]["put"]["requestBody"]
+    name = body["content"]["application/json"]["schema"]["$ref"].rpartition("/")[2]
+    assert "required" not in schema["components"]["schemas"][name], "as the server does"
+
+
+def test_a_striking_prompt_is_confirmed_by_api_as_that_very_text(collection: PromptCollection, cast: Cast) -> None:
+    submitted(collection, POEM, "Layla")
+    writer: Any = cast.client("maarika")
+    there = f"/api/v1/projects/kassa/prompt-collections/{collection.pk}/"
+    sent: Any = {"slot": collection.slots.all()[0].pk, "text": POEM_AGAIN, "key": str(uuid4())}
+    as_json: Any = {"content_type": "application/json"}
+    warned = writer.post(f"{there}prompts/", sent, **as_json)
+    assert (warned.status_code, warned.json()["code"]) == (409, "prompt_warnings")
+    assert warned.json()["notices"]["similar"][0]["text"] == POEM
+    confirm = warned.json()["confirm"]
+    assert writer.post(f"{there}check/", sent, **as_json).json()["confirm"] == confirm
+    other = writer.post(f"{there}prompts/", sent | {"text": POEM_AGAIN + " Nüüd!", "confirmed": confirm}, **as_json)
+    assert other.json()["code"] == "prompt_warnings" and PromptVersion.objects.count() == 1
+    for _time in range(2):
+        assert writer.post(f"{there}prompts/", sent | {"confirmed": confirm}, **as_json).status_code == 201
+    assert PromptVersion.objects.count() == 2
+
+
+def test_a_body_that_is_too_large_is_refused_as_json(collection: PromptCollection, cast: Cast) -> None:
+    there = f"/api/v1/projects/kassa/prompt-collections/{collection.pk}/"
+    large = cast.client("aino").put(there, {"name": "õ" * 1_400_000}, content_type="application/json")
+    assert large.status_code == 413 and large.json()["code"] == "too_large", large.content[:200]
+    assert "2.5 MB" in large.json()["detail"]
 
 
 # --- places, names, and what is read of datasets ----------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from io import StringIO
 from typing import Any
 from uuid import UUID, uuid4
@@ -20,6 +21,7 @@ from annotation import allocation, campaigns, panels
 from annotation.collection import texts, texts_read
 from annotation.desk import leasing
 from annotation.models import Dataset, Item, Panel, WritingDuty, WritingSubmission, WritingText
+from annotation.readers import NAMED_FIELDS
 from annotation.readers.items import ItemRow
 from annotation.sampling import storing
 from annotation.sampling.draws import DrawnRow
@@ -72,6 +74,13 @@ def begun(client: Client, duty: WritingDuty) -> str:
 
 def key_of(address: str) -> UUID:
     return UUID(address.strip("/").split("/")[-1])
+
+
+def confirm_of(page: str) -> str:
+    """What the page sends when its author has seen the notes about the text."""
+    shown = re.search(r'name="confirmed" value="([0-9a-f]{32})"', page)
+    assert shown, page
+    return shown[1]
 
 
 def submitted(client: Client, address: str, *said: str, **more: Any) -> Any:
@@ -209,8 +218,11 @@ def test_what_is_noticed_is_disclosed_and_never_refuses(cast: Cast) -> None:
     warned = submitted(client, address, english, pasted=str(len(english)))
     page = warned.content.decode()
     assert warned.status_code == 422 and "another language: English" in page and "100 % of the text" in page
-    assert 'name="confirmed"' in page and english in page
-    assert submitted(client, address, english, pasted=str(len(english)), confirmed="1").status_code == 302
+    assert english in page
+    said = {"confirmed": confirm_of(page), "pasted": str(len(english))}
+    assert submitted(client, address, english + " It is so.", **said).status_code == 422, "another text than was seen"
+    assert submitted(client, address, english, **said | {"confirmed": "1"}).status_code == 422
+    assert submitted(client, address, english, **said).status_code == 302
     stored = WritingSubmission.objects.get()
     assert {warning["code"] for warning in stored.warnings} == {"language", "pasted"}
     read = cast.client("aino").get(reverse("writing_text", args=["kassa", duty.pk, stored.text_id])).content.decode()
@@ -236,7 +248,7 @@ def test_a_skipped_or_abandoned_prompt_goes_to_somebody_else_and_no_draft_is_los
     late = client.post(f"{address}draft/", {"text-0": ANSWER + " Veel."}, headers=JSON)
     assert (late.status_code, late.json()["code"]) == (409, "writing_taken")
     assert "Veel." in client.get(address).content.decode(), "the draft is kept all the same"
-    refused = submitted(client, address, ANSWER, confirmed="1")
+    refused = submitted(client, address, ANSWER)
     assert refused.status_code == 422 and "somebody else writes for it" in refused.content.decode()
     second.post(f"{theirs}skip/", {"reason": "language", "note": "murre"})
     assert submitted(client, address, ANSWER).status_code == 302, "the place is free again"
@@ -358,3 +370,73 @@ def test_prompts_that_nobody_rates_are_stored_as_a_dataset_of_their_own(cast: Ca
     assert list(refused.value.fields) == ["name"]
     assert texts_read.store_writing(duty=duty, name="Inimeste vastused").items.get().generator == "person 01"
     assert Membership.objects.filter(project=cast.kassa, role=Role.LEAD).exists()
+
+
+def test_an_author_confirms_by_api_the_text_that_they_were_told_about(cast: Cast) -> None:
+    duty = opened(cast)
+    writer: Any = cast.client("maarika")
+    as_json: Any = {"content_type": "application/json"}
+    prompt = writer.post(f"/api/v1/projects/kassa/desk/writing/{duty.pk}/take/", {}, **as_json).json()
+    at = f"/api/v1/projects/kassa/desk/writing/at/{prompt['key']}/"
+    english = "Because starch crystallises faster in the cold, so that “the bread” becomes hard very soon."
+    warned = writer.post(at, {"texts": [english]}, **as_json)
+    assert (warned.status_code, warned.json()["code"]) == (409, "writing_warnings")
+    assert warned.json()["warnings"] == [{"code": "language", "values": {"language": "en"}}]
+    confirmed = warned.json()["confirm"]
+    other = writer.post(at, {"texts": [english + " Always."], "confirmed": confirmed}, **as_json)
+    assert other.json()["code"] == "writing_warnings" and other.json()["confirm"] != confirmed
+    pasted = writer.post(at, {"texts": [english], "pasted": len(english), "confirmed": confirmed}, **as_json)
+    assert {one["code"] for one in pasted.json()["warnings"]} == {"language", "pasted"}, "more than was confirmed"
+    assert not WritingSubmission.objects.exists()
+    assert writer.post(at, {"texts": [english], "confirmed": confirmed}, **as_json).json()["state"] == "submitted"
+    assert writer.post(at, {"texts": [english]}, **as_json).status_code == 200, "what is stored is not asked about"
+
+
+def test_a_decision_names_what_was_read_and_a_later_one_leaves_it(cast: Cast) -> None:
+    duty = opened(cast)
+    client, lead, other = cast.client("maarika"), cast.client("aino"), cast.client("boris")
+    submitted(client, begun(client, duty), ANSWER)
+    text = WritingText.objects.get()
+    api = f"/api/v1/projects/kassa/writing/{duty.pk}/texts/{text.pk}/decision/"
+    read = reverse("writing_text", args=["kassa", duty.pk, text.pk])
+    as_json: Any = {"content_type": "application/json"}
+    for number in (0, 2):
+        unread = lead.put(api, {"decision": "accepted", "number": number}, **as_json)
+        assert (unread.status_code, unread.json()["code"]) == (409, "newer_submission")
+    assert "Read it first" in lead.post(read, {"decision": "accepted"}, follow=True).content.decode()
+    assert lead.put(api, {"decision": "accepted"}, **as_json).status_code == 409, "an unread one"
+    text.refresh_from_db()
+    assert text.state == "submitted"
+    lead.put(api, {"decision": "accepted", "number": 1, "comment": "Hea “töö”."}, **as_json)
+    assert other.post(read, {"decision": "returned", "number": 1, "comment": "Siiski lühemalt."}).status_code == 302
+    shown = lead.put(api, {"decision": "returned", "number": 1, "comment": "Jälle"}, **as_json).json()
+    decisions = [(one["decision"], one["comment"]) for one in shown["submissions"][0]["decisions"]]
+    assert decisions == [("accepted", "Hea “töö”."), ("returned", "Siiski lühemalt.")], "nothing was overwritten"
+    page = lead.get(read).content.decode()
+    assert "Hea “töö”." in page and "Siiski lühemalt." in page and "Aino" in page and "Boris" in page
+    text.refresh_from_db()
+    mine = client.get(reverse("desk_writing_text", args=[text.key])).content.decode()
+    assert "Siiski lühemalt." in mine and "Hea" not in mine
+    texts.redact_writing(cast.aino)
+    left = text.submissions.get().decisions.values_list("decision", "comment")
+    assert list(left) == [("accepted", ""), ("returned", "Siiski lühemalt.")]
+
+
+@pytest.mark.parametrize(("kind", "part"), [("answer", "answer"), ("turns", "agent")])
+def test_nothing_else_of_the_model_is_in_a_persons_item(cast: Cast, kind: str, part: str) -> None:
+    turns = [{"speaker": "Klient", "text": "Tere, mu pakk ei tulnud."}, {"speaker": "agent", "text": "MUDEL vastab."}]
+    fields = {name: "MUDELI osa." for name in NAMED_FIELDS if name not in (*texts.GIVEN_FIELDS, "reference")}
+    fields |= {"question": "Kus on «pakk»?"}
+    turns = turns[:1] if kind == "answer" else turns
+    about: dict[str, Any] = {"title": "MUDELI pealkiri", "attributes": {"spec": "MUDEL", "level": 1}}
+    rows = [make.item_row(0, turns=turns, fields=fields, external_id="d0", scenario="s0", **about)]
+    duty = opened(cast, dataset=make.dataset(cast.kassa, rows), kind=kind, part=part)
+    client = cast.client("maarika")
+    address = begun(client, duty)
+    assert "MUDEL" not in client.get(address).content.decode()
+    assert submitted(client, address, ANSWER).status_code == 302
+    text = WritingText.objects.get()
+    texts_read.decide_writing(number=1, text=text, decision="accepted", actor=cast.aino)
+    item = texts_read.store_writing(duty=duty, name="Inimesed").items.get()
+    kept = json.dumps([item.turns, item.fields, item.attributes, item.title], ensure_ascii=False)
+    assert ANSWER in kept and "«pakk»" in kept and "MUDEL" not in kept.replace(ANSWER, "")

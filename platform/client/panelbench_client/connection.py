@@ -52,8 +52,9 @@ class Forged(PanelbenchError):
 
 
 class ApiError(PanelbenchError):
-    """An error response: ``code`` for programs, ``detail`` for people, ``fields`` by input, ``problems`` of files.
-    ``request_id`` is the response's `X-Request-ID`, "" if the server's proxy does not set it."""
+    """An error response: ``code`` for programs, ``detail`` for people, ``fields`` by input, ``problems`` of files,
+    ``more``: what else the response says, such as ``confirm``. ``request_id`` is the response's `X-Request-ID`, "" if
+    the server's proxy does not set it."""
 
     def __init__(
         self,
@@ -64,7 +65,9 @@ class ApiError(PanelbenchError):
         fields: Mapping[str, Sequence[str]] | None = None,
         problems: Sequence[Mapping[str, Any]] = (),
         request_id: str = "",
+        more: Mapping[str, Any] | None = None,
     ) -> None:
+        self.more = dict(more or {})
         self.status, self.code, self.detail = status, code, detail
         self.fields = {name: list(texts) for name, texts in (fields or {}).items()}
         self.problems, self.request_id = list(problems), request_id
@@ -335,4 +338,5 @@ def _error(answer: httpx.Response) -> Exception:
         fields=body.get("fields") or {},
         problems=body.get("problems") or (),
         request_id=answer.headers.get("X-Request-ID", ""),
+        more={name: value for name, value in body.items() if name not in ("code", "detail", "fields", "problems")},
     )

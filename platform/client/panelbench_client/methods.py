@@ -681,7 +681,7 @@ class PlainMethods(ServerConnection):
         *,
         seconds: float | None = None,
         pasted: int | None = None,
-        confirmed: bool | None = None,
+        confirmed: str | None = None,
     ) -> types.WritingPrompt:
         """Submit a text; the same key and texts again are stored once."""
         sent: dict[str, Any] = {"texts": texts}
@@ -1322,15 +1322,14 @@ class PlainMethods(ServerConnection):
     def change_prompt_collection(
         self,
         collection: int,
-        name: str,
         *,
+        name: str | None = None,
         guidelines: types.Json | None = None,
         due_on: str | None = None,
         slots: Sequence[types.WantedPrompts] | None = None,
     ) -> types.PromptCollectionDetail:
         """Change name, guidelines and deadline."""
-        sent: dict[str, Any] = {"name": name}
-        sent |= given(guidelines=guidelines, due_on=due_on, slots=slots)
+        sent = given(name=name, guidelines=guidelines, due_on=due_on, slots=slots)
         address = self.at("prompt-collections/{}/", collection)
         return cast(types.PromptCollectionDetail, self.json("PUT", address, json=sent))
 
@@ -1393,10 +1392,11 @@ class PlainMethods(ServerConnection):
         slot: int | None = None,
         prompt: int | None = None,
         key: str | None = None,
+        confirmed: str | None = None,
     ) -> types.CollectedPrompt:
         """Submit a prompt, or the next version of one that was sent back."""
         sent: dict[str, Any] = {"text": text}
-        sent |= given(slot=slot, prompt=prompt, key=key)
+        sent |= given(slot=slot, prompt=prompt, key=key, confirmed=confirmed)
         address = self.at("prompt-collections/{}/prompts/", collection)
         return cast(types.CollectedPrompt, self.json("POST", address, json=sent))
 
@@ -1409,12 +1409,13 @@ class PlainMethods(ServerConnection):
         slot: int | None = None,
         prompt: int | None = None,
         key: str | None = None,
-    ) -> types.PromptNotices:
+        confirmed: str | None = None,
+    ) -> types.CheckedPrompt:
         """Similar prompts, and whether the language looks right; nothing is stored."""
         sent: dict[str, Any] = {"text": text}
-        sent |= given(slot=slot, prompt=prompt, key=key)
+        sent |= given(slot=slot, prompt=prompt, key=key, confirmed=confirmed)
         address = self.at("prompt-collections/{}/check/", collection)
-        return cast(types.PromptNotices, self.json("POST", address, json=sent))
+        return cast(types.CheckedPrompt, self.json("POST", address, json=sent))
 
     @operation("POST", "/projects/{project}/prompt-collections/{collection}/prompts/{prompt}/review/")
     def review_prompt(

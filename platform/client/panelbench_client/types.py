@@ -32,6 +32,7 @@ CollectedPromptState: TypeAlias = Literal["draft", "in_review", "returned", "acc
 ConditionStateEnum: TypeAlias = Literal["holds", "fails", "not_certain", "not_run"]
 CurationFacet: TypeAlias = Literal["issue", "score", "generator", "length"]
 CurationMethod: TypeAlias = Literal["balanced", "random"]
+DecidedWritingDecisionEnum: TypeAlias = Literal["accepted", "returned"]
 DecisionEnum: TypeAlias = Literal[
     "stale",
     "insufficient",
@@ -185,7 +186,6 @@ WhatEnum: TypeAlias = Literal[
 ]
 WritingDecisionDecisionEnum: TypeAlias = Literal["accepted", "returned", "released"]
 WritingDutyKind: TypeAlias = Literal["answer", "turns"]
-WritingSubmissionDecisionEnum: TypeAlias = Literal["accepted", "returned"]
 WritingTextState: TypeAlias = Literal["writing", "submitted", "returned", "accepted", "skipped", "released"]
 
 
@@ -434,6 +434,15 @@ class CheckFinding(TypedDict):
     items: int
     ordinals: str
     examples: list[FoundItem]
+
+
+class CheckedPrompt(TypedDict):
+    """The notices of a text, and what `confirmed` is then, so that this very text is submitted in spite of them."""
+
+    similar: list[SimilarPrompt]
+    language: str
+    is_striking: bool
+    confirm: str
 
 
 class ChosenAudit(TypedDict):
@@ -758,6 +767,12 @@ class DatasetTurn(TypedDict):
     speaker: str
     name: NotRequired[str]
     text: str
+
+
+class DecidedWriting(TypedDict):
+    decision: DecidedWritingDecisionEnum
+    comment: str
+    decided_at: Moment
 
 
 class Decision(TypedDict):
@@ -1735,6 +1750,14 @@ class PromptCollection(TypedDict):
     created_at: Moment
 
 
+class PromptCollectionChange(TypedDict):
+    """What is to be different in a collection; what is not named stays."""
+
+    name: NotRequired[str]
+    guidelines: NotRequired[Json]
+    due_on: NotRequired[str | None]
+
+
 class PromptCollectionDetail(TypedDict):
     """A collection with its kinds of prompts; `people`, `late_reviews` and `is_overdue` for leads and researchers."""
 
@@ -1745,14 +1768,6 @@ class PromptCollectionDetail(TypedDict):
     state: PromptCollectionState
     created_at: Moment
     progress: Json
-
-
-class PromptNotices(TypedDict):
-    """What is shown of a text before it is submitted. `language`: the check that found something, or empty."""
-
-    similar: list[SimilarPrompt]
-    language: str
-    is_striking: bool
 
 
 class PromptReview(TypedDict):
@@ -2406,7 +2421,7 @@ class SubmitWriting(TypedDict):
     texts: list[str]
     seconds: NotRequired[float]
     pasted: NotRequired[int]
-    confirmed: NotRequired[bool]
+    confirmed: NotRequired[str]
 
 
 class Target(TypedDict):
@@ -2732,8 +2747,7 @@ class WritingSubmission(TypedDict):
     seconds: float
     pasted: int
     submitted_at: Moment
-    decision: WritingSubmissionDecisionEnum | BlankEnum
-    comment: str
+    decisions: list[DecidedWriting]
 
 
 class WrittenPrompt(TypedDict):
@@ -2743,6 +2757,7 @@ class WrittenPrompt(TypedDict):
     prompt: NotRequired[int]
     text: str
     key: NotRequired[str]
+    confirmed: NotRequired[str]
 
 
 class WrittenText(TypedDict):
