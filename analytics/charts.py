@@ -10,11 +10,10 @@ from typing import Any
 import vl_convert
 
 from accounts import languages
-from analytics.figures import AXIS, LIGHT, MINUS, Figure, Figures, Labelled, stands_for
+from analytics.figures import AXIS, FONT, LIGHT, MINUS, Figure, Figures, Labelled, stands_for
 
 Spec = dict[str, Any]
 
-FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', 'Liberation Sans', Arial, sans-serif"
 ROW_HEIGHT = 33
 WIDTHS = {"wide": 410, "narrow": 300}
 TICKS = {"wide": 6, "narrow": 4}

@@ -434,6 +434,7 @@ FILLER = "n"
 STANDS_FOR = re.compile(rf">\{{(\w+):{FILLER}*\}}<")
 UNPRINTABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")  # no XML may hold them
 
+FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', 'Liberation Sans', Arial, sans-serif"
 # The page's tokens (static/css/base.css) in a notation that every program for SVG reads, for files that stand alone.
 LIGHT = {
     "ink": "#122027",

@@ -13,7 +13,7 @@ from analytics.answers import computing, revisions, snapshots
 from analytics.exporting import transfers
 from analytics.judges import alignments, decisions
 from analytics.questions.question import Settings
-from analytics.study import study
+from analytics.study import preparing
 from annotation.models import Campaign
 from judging import tasks as judging_tasks
 
@@ -50,13 +50,13 @@ def prepare_studies() -> None:
 
     One answer of each campaign at a time, and none that failed; the next run asks for the next one.
     """
-    for campaign in study.settled_campaigns():
-        stale = study.stale_questions(campaign)
+    for campaign in preparing.settled_campaigns():
+        stale = preparing.stale_questions(campaign)
         waiting = [each for each in stale if not computing.failed(campaign=campaign, settings=each)]
         if waiting:
             ask_to_compute(campaign=campaign, settings=waiting[0])
         else:
-            study.mark_as_prepared(campaign)
+            preparing.mark_as_prepared(campaign)
 
 
 def ask_to_compute(*, campaign: Campaign, settings: Settings | None = None) -> None:

@@ -40,6 +40,11 @@ pages = [
     path("p/<slug:project>/", projects.project_page, name="project"),
     path("p/<slug:project>/numbers/", numbers.numbers_page, name="numbers"),
     path("p/<slug:project>/numbers/<int:campaign>/study/", study.study_page, name="study"),
+    path(
+        "p/<slug:project>/numbers/<int:campaign>/study/<slug:picture>.<slug:kind>",
+        study.study_picture,
+        name="study_picture",
+    ),
     path("p/<slug:project>/numbers/<int:campaign>/", numbers.campaign_numbers, name="campaign_numbers"),
     path(
         "p/<slug:project>/numbers/<int:campaign>/<int:snapshot>/bias.svg", numbers.bias_chart, name="numbers_bias_chart"

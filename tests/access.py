@@ -221,6 +221,7 @@ def furnish(cast: Cast) -> dict[str, Any]:
         "what": "ratings",
         "part": "pairs",
         "kind": "csv",
+        "picture": "decisions",
         "transfer": _transfer(cast, campaign),
         "job": Job.objects.latest("pk").pk,
         "snapshot": _snapshot(campaign).pk,

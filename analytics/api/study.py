@@ -13,7 +13,8 @@ from rest_framework.views import APIView
 from accounts import access
 from accounts.models import Role
 from analytics import tasks
-from analytics.study.study import COMPARED_WITH, CampaignStudy
+from analytics.study.choice import COMPARED_WITH
+from analytics.study.study import CampaignStudy
 from analytics.views.items import shown_campaign
 from analytics.views.study import study_choice
 

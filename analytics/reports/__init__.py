@@ -1,7 +1,7 @@
 """Reports of a campaign, and bundles by which their figures are recomputed; a worker writes both.
 
-`content` asks the questions and puts a report together, `methods` puts settings into words, `files` writes HTML, PDF,
-LaTeX, CSV and SVG. Its exports are registered with `models.BY_WORKER` when the app is loaded.
+`content` asks the questions and puts a report together, `methods` puts settings into words, `latex` writes tables,
+`files` HTML, PDF, CSV and SVG. Its exports are registered with `models.BY_WORKER` when the app is loaded.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
@@ -19,7 +19,8 @@ from django.utils.translation import gettext as _
 
 from accounts.refusals import Refused
 from analytics import charts, figures
-from analytics.answer_pages import Matrix, ShownCell
+from analytics.answer_pages import Matrix
+from analytics.reports import latex
 from analytics.reports.content import CampaignReport, figures_of
 from annotation.writers import archives
 from annotation.writers.archives import dateless
@@ -136,110 +137,6 @@ def _fetch_nothing(address: str, *_more: Any, **_options: Any) -> Any:
     raise ValueError(f"A report refers to nothing outside: {address}")
 
 
-# --- LaTeX -----------------------------------------------------------------------------------------------------------
-_LATEX = {
-    **{char: f"\\{char}" for char in "&%$#_{}"},
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "α": r"$\alpha$",
-    "κ": r"$\kappa$",
-    "τ": r"$\tau$",
-    "ρ": r"$\rho$",
-    "ω": r"$\omega$",
-    "−": "$-$",
-    "×": r"$\times$",
-    "→": r"$\rightarrow$",
-    "–": "--",
-    "“": "``",
-    "”": "''",
-    "’": "'",
-    **dict.fromkeys("\n\r\t\x0b\x0c\x85\u2028\u2029", " "),
-}
-LATEX_COLUMNS, LATEX_ROWS, LATEX_DECISIONS = 5, 10, 20
-"""The maximum numbers of columns and rows of one part of a table, so that the part fits a page."""
-LATEX_HEAD = "% Needs booktabs, and XeLaTeX or LuaLaTeX where names are not in Latin letters.\n"
-
-
-def latex_text(text: str) -> str:
-    """The text escaped for LaTeX."""
-    plain = "".join(_LATEX.get(char, char) for char in figures.UNPRINTABLE.sub("", text))
-    return f"{{}}{plain}" if plain.lstrip().startswith(("[", "*")) else plain  # else the end of the row before reads it
-
-
-def latex_table(numbered: NumberedTable) -> str:
-    """A table with its caption, label, intervals and counts; in parts if it has more columns or rows than fit a
-    page.
-    """
-    table = numbered.table
-    places = range(0, max(len(table.columns), 1), LATEX_COLUMNS)
-    starts = range(0, max(len(table.rows), 1), LATEX_ROWS)
-    parts = [(at, table.rows[start : start + LATEX_ROWS]) for start in starts for at in places]
-    caption = latex_text(numbered.caption)
-    lines = []
-    for number, (at, rows) in enumerate(parts, start=1):
-        part = _("%(n)d of %(total)d") % {"n": number, "total": len(parts)}
-        which = f" ({part})" if len(parts) > 1 else ""
-        label = rf"\label{{tab:{numbered.name}}}" if number == 1 else ""
-        lines += [
-            r"\begin{table}",
-            r"\centering",
-            rf"\caption{{{caption}{which}}}{label}",
-            r"\setlength{\tabcolsep}{3pt}",
-        ]
-        lines += [*_latex_part(table.columns[at : at + LATEX_COLUMNS], rows, at), r"\end{table}"]
-    return LATEX_HEAD + "\n".join(lines) + "\n"
-
-
-def latex_decisions(report: CampaignReport) -> str:
-    """The decisions about judges as tables that fit a page, with what is not certain."""
-    rows = [
-        (judge, criterion, language, f"{use} ({_('not certain')})" if doubt else use, basis)
-        for judge, criterion, language, use, doubt, basis, _reasons in report.decision_rows
-    ]
-    columns = (_("Judge"), _("Criterion"), _("Language"), _("Decision"), _("Based on"))
-    lines = []
-    for start in range(0, len(rows), LATEX_DECISIONS):
-        label = "" if start else r"\label{tab:decisions}"
-        caption = latex_text(_("What judges may be used for"))
-        lines += [r"\begin{table}", r"\centering", rf"\caption{{{caption}}}{label}"]
-        lines += [r"\begin{tabular}{lllll}", r"\toprule", " & ".join(map(latex_text, columns)) + r" \\", r"\midrule"]
-        for row in rows[start : start + LATEX_DECISIONS]:
-            lines.append(" & ".join(_in_box(latex_text(text), r"0.18\linewidth") for text in row) + r" \\[2pt]")
-        lines += [r"\bottomrule", r"\end{tabular}", r"\end{table}"]
-    return LATEX_HEAD + "\n".join(lines) + "\n"
-
-
-def _latex_part(columns: Sequence[str], rows: Iterable[tuple[str, Sequence[ShownCell]]], at: int) -> Iterator[str]:
-    """These columns, from number ``at`` on, of these rows; every cell has its width and breaks its lines."""
-    width = rf"{0.76 / max(len(columns), 2):.3f}\linewidth"
-    yield rf"\begin{{tabular}}{{l{'l' * len(columns)}}}"
-    yield r"\toprule"
-    head = [_in_box(latex_text(column or "value"), width) for column in columns]
-    yield " & ".join(["", *head]) + r" \\"
-    yield r"\midrule"
-    for name, cells in rows:
-        shown = [_in_box(_latex_cell(cell), width) for cell in cells[at : at + LATEX_COLUMNS]]
-        yield " & ".join([_in_box(latex_text(name), r"0.15\linewidth"), *shown]) + r" \\[2pt]"
-    yield r"\bottomrule"
-    yield r"\end{tabular}"
-
-
-def _in_box(text: str, width: str) -> str:
-    return rf"\parbox[t]{{{width}}}{{\raggedright {text}}}" if text else ""
-
-
-def _latex_cell(cell: ShownCell) -> str:
-    figure = cell.figure
-    if figure is None:
-        return ""
-    if not figure.is_defined:
-        return rf"\scriptsize {latex_text(_('undefined'))}: {latex_text(figure.reason)}"
-    below = [figure.interval or figure.no_interval, figure.mark, cell.counts]
-    small = [rf"\scriptsize {latex_text(text)}" for text in (*below, cell.few) if text]
-    return r"\\".join([latex_text(figure.number), *small])
-
-
 # --- all of it -------------------------------------------------------------------------------------------------------
 def _write_archive(report: CampaignReport, numbered: Mapping[str, list[NumberedTable]], out: BinaryIO) -> None:
     with ZipFile(out, "w", ZIP_DEFLATED) as archive:
@@ -253,11 +150,11 @@ def _members(report: CampaignReport, numbered: Mapping[str, list[NumberedTable]]
         yield "report.pdf", as_pdf(report_page(report, numbered, is_print=True))
     yield "methods.txt", "\n\n".join([*report.methods, *_listed_references(report)]) + "\n"
     if report.decided:
-        yield "tables/decisions.tex", latex_decisions(report)
+        yield "tables/decisions.tex", latex.latex_decisions(row[:6] for row in report.decision_rows)
     for part in report.parts:
         yield f"tables/{part.part.name}.csv", estimates_csv(part.snapshot.content["estimates"])
         for each in numbered[part.part.name]:
-            yield f"tables/{each.name}.tex", latex_table(each)
+            yield f"tables/{each.name}.tex", latex.latex_table(each.table, name=each.name, caption=each.caption)
             if each.svg:
                 yield f"figures/{each.name}.svg", figures.alone(each.svg, each.words, title=each.caption, theme="light")
 

@@ -189,10 +189,14 @@ def about_judges(
     *,
     order: Sequence[GateDecision.Use] = tuple(Use),
     states: Mapping[Cell, str] | None = None,
+    biases: Mapping[tuple[str, str, str], Figure] | None = None,
+    against: str = "",
 ) -> StudyFinding:
     """What each judge may be used for, and where it is too generous or too strict: the chosen one first.
 
     `states`: how far people agree in each cell; a bias is claimed only where they do. Without it, everywhere.
+    `biases`: by judge, criterion and language, the bias against the reference named `against`. Without it, that of the
+    decisions, against the panel's mean.
     """
     by_judge: dict[str, list[CellDecision]] = {}
     for cell in cells:
@@ -201,7 +205,20 @@ def about_judges(
         nothing = _("No judge has scored items that people rated.")
         return StudyFinding("judges", (worded(nothing),))
     ranked = sorted(by_judge, key=lambda name: (name != judge, *_rank(by_judge[name]), name))
-    said = [each for name in ranked[:LISTED] for each in _one_judge(name, by_judge[name], names, order, states)]
+    if biases is None:
+        own = {(cell.row["judge"], *cell_of(cell)): bias_figure(cell) for cell in cells}
+        biases = {key: figure for key, figure in own.items() if figure is not None}
+    said = []
+    for name in ranked[:LISTED]:
+        said += _one_judge(name, by_judge[name], order)
+        biased = [
+            (cell, figure)
+            for cell in by_judge[name]
+            if (figure := biases.get((name, *cell_of(cell)))) is not None
+            and is_beyond_margin(cell, figure)
+            and (states is None or states.get(cell_of(cell)) == "agrees")
+        ]
+        said += _how_biased(biased, names, against)
     if (more := len(ranked) - LISTED) > 0:
         text = ngettext("%(n)d more judge is in the picture.", "%(n)d more judges are in the picture.", more)
         said.append(worded(text, n=more))
@@ -214,20 +231,19 @@ def independent_items(cell: CellDecision) -> int:
     return min(int(cell.row["n_items"]), int(cell.row["n_clusters"]))
 
 
+def cell_of(cell: CellDecision) -> tuple[str, str]:
+    """The criterion and the language of a decision."""
+    return cell.row["criterion"], cell.row["language"]
+
+
 def _rank(cells: Iterable[CellDecision]) -> tuple[int, ...]:
     """Fewer is better: for sorting judges, the widest use in most cells first."""
     counted = Counter(cell.use for cell in cells)
     return tuple(-counted[use] for use in USABLE)
 
 
-def _one_judge(
-    name: str,
-    cells: Sequence[CellDecision],
-    names: Names,
-    order: Sequence[GateDecision.Use],
-    states: Mapping[Cell, str] | None,
-) -> list[Sentence]:
-    """How many cells have which decision, and where the bias lies beyond the margin."""
+def _one_judge(name: str, cells: Sequence[CellDecision], order: Sequence[GateDecision.Use]) -> list[Sentence]:
+    """How many cells have which decision."""
     judge, counted, n_cells = Emphasised(name), Counter(cell.use for cell in cells), len(cells)
     if counted[Use.STALE] == n_cells:
         return [worded(_("%(judge)s must be measured again."), judge=judge)]
@@ -236,14 +252,7 @@ def _one_judge(
         return [worded(text, judge=judge, all=n_cells)]
     uses = [f"{use.label} {counted[use]}" for use in order if counted[use]]
     text = _("%(judge)s in %(all)d cells of criterion and language: %(uses)s.")
-    said = [worded(text, judge=judge, all=n_cells, uses=listed(uses))]
-    biased = [
-        (cell, bias)
-        for cell in cells
-        if (bias := bias_beyond_margin(cell)) is not None
-        and (states is None or states.get((cell.row["criterion"], cell.row["language"])) == "agrees")
-    ]
-    return said + _how_biased(biased, names)
+    return [worded(text, judge=judge, all=n_cells, uses=listed(uses))]
 
 
 def bias_figure(cell: CellDecision) -> Figure | None:
@@ -255,17 +264,14 @@ def bias_figure(cell: CellDecision) -> Figure | None:
     return None
 
 
-def bias_beyond_margin(cell: CellDecision) -> Figure | None:
-    """The bias of a cell if its whole interval lies beyond the margin, on one side, and its decision compares it."""
-    if cell.use in NOT_COMPARED:
-        return None
-    figure, margin = bias_figure(cell), cell.row["margin"]
-    if figure is None or figure.low is None or figure.high is None:
-        return None
-    return figure if figure.low > margin or figure.high < -margin else None
+def is_beyond_margin(cell: CellDecision, figure: Figure) -> bool:
+    """Whether the whole interval of a bias lies beyond the margin of a cell whose decision compares the judge."""
+    if cell.use in NOT_COMPARED or figure.low is None or figure.high is None:
+        return False
+    return bool(figure.low > cell.row["margin"] or figure.high < -cell.row["margin"])
 
 
-def _how_biased(biased: Sequence[tuple[CellDecision, Figure]], names: Names) -> list[Sentence]:
+def _how_biased(biased: Sequence[tuple[CellDecision, Figure]], names: Names, against: str) -> list[Sentence]:
     """Where it gives too much, and where too little, from the smallest to the largest bound of the intervals."""
     texts = {
         (True, True): _("It certainly gives more than the panel’s mean on %(cells)s: %(least)s to %(most)s points."),
@@ -273,6 +279,21 @@ def _how_biased(biased: Sequence[tuple[CellDecision, Figure]], names: Names) -> 
         (False, True): _("It certainly gives less than the panel’s mean on %(cells)s: %(least)s to %(most)s points."),
         (False, False): _("So far it gives less than the panel’s mean on %(cells)s: %(least)s to %(most)s points."),
     }
+    if against:
+        texts = {
+            (True, True): _(
+                "Compared with “%(against)s” it certainly gives more on %(cells)s: %(least)s to %(most)s points."
+            ),
+            (True, False): _(
+                "Compared with “%(against)s” it gives more so far on %(cells)s: %(least)s to %(most)s points."
+            ),
+            (False, True): _(
+                "Compared with “%(against)s” it certainly gives less on %(cells)s: %(least)s to %(most)s points."
+            ),
+            (False, False): _(
+                "Compared with “%(against)s” it gives less so far on %(cells)s: %(least)s to %(most)s points."
+            ),
+        }
     said = []
     for (is_more, firm), text in texts.items():
         found = [
@@ -282,8 +303,9 @@ def _how_biased(biased: Sequence[tuple[CellDecision, Figure]], names: Names) -> 
         ]
         if found:
             bounds = [abs(end) for _cell, figure in found for end in (figure.low, figure.high) if end is not None]
-            where = _cells_named([(cell.row["criterion"], cell.row["language"]) for cell, _figure in found], names)
-            said.append(worded(text, cells=where, least=f"{min(bounds):.2f}", most=f"{max(bounds):.2f}"))
+            where = _cells_named([cell_of(cell) for cell, _figure in found], names)
+            ends = {"least": f"{min(bounds):.2f}", "most": f"{max(bounds):.2f}"}
+            said.append(worded(text, cells=where, against=against, **ends))
     return said
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
+from urllib.parse import urlencode
 
 from django.contrib.auth.decorators import login_required
-from django.http import HttpRequest, HttpResponse, QueryDict
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
 from django.urls import reverse
+from django.utils.text import slugify
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
@@ -17,10 +20,21 @@ from accounts.models import Role
 from analytics import page_cache, tasks
 from analytics.answers import computing
 from analytics.questions.question_names import REFERENCE_NAMES
-from analytics.study.study import COMPARED_WITH, CampaignStudy, StudyChoice
+from analytics.study.campaign_pictures import CampaignPictures
+from analytics.study.choice import COMPARED_WITH, StudyChoice
+from analytics.study.picture_files import PICTURES, decisions_csv, svg_file, tex_file
+from analytics.study.study import CampaignStudy
 from analytics.views.items import shown_campaign
 from analytics.workflow import AGREEMENT
 from annotation.models import Campaign, Item
+from judging.versions.seen_labels import record_seen_labels
+
+PICTURE_KINDS = {
+    "svg": "image/svg+xml",
+    "tex": "application/x-tex; charset=utf-8",
+    "csv": "text/csv; charset=utf-8",
+}
+"""The media type of each kind of file of a picture."""
 
 
 def study_choice(query: QueryDict) -> StudyChoice:
@@ -33,15 +47,22 @@ def study_choice(query: QueryDict) -> StudyChoice:
 @login_required
 @page_cache.cached_page
 def study_page(request: HttpRequest, project: str, campaign: int) -> HttpResponse:
-    """The page. It asks for itself while figures are computed."""
+    """The page. While figures are computed it asks for itself, with the state it has `seen`: 204 if nothing changed."""
     current = shown_campaign(request.user, project, campaign)
     is_lead = access.holds(user=request.user, project=current.project, roles=(Role.LEAD,))
     study = CampaignStudy(current, study_choice(request.GET), is_lead=is_lead)
-    shown = {name: getattr(study, name) for name in ("findings", "squares", "forest", "heat", "dots")}
+    pictures = CampaignPictures(study)
+    found = study.findings
+    shown = {name: getattr(pictures, name) for name in ("squares", "forest", "heat", "dots", "worst")}
+    record_seen_labels(campaign=current, items=[item.pk for item in pictures.worst], actor=request.user)
     for settings in study.stale:
         tasks.ask_to_compute(campaign=current, settings=settings)
     tries = [computing.failed(campaign=current, settings=each) for each in study.stale]
     failed = [computation for computation in tries if computation is not None]
+    missing = " ".join(sorted(settings.digest for settings in study.stale))
+    state = hashlib.sha256(f"{missing} {len(failed)}".encode()).hexdigest()[:12]
+    if "HX-Request" in request.headers and study.stale and request.GET.get("seen") == state:
+        return HttpResponse(status=204)
     context = {
         "title": current.project.name,
         "head_title": _("Study"),
@@ -51,10 +72,13 @@ def study_page(request: HttpRequest, project: str, campaign: int) -> HttpRespons
         "is_lead": is_lead,
         "n_items": Item.objects.of(current.dataset).count(),
         "is_stale": bool(study.stale),
+        "again": f"?{_kept(request.GET, seen=state)}",
         "is_computing": len(failed) < len(study.stale),
         "failed": next(iter(failed), None),
         "bar": _bar(study, request.LANGUAGE_CODE),
-        "links": _links(current, study),
+        "links": _links(current, pictures, request.GET),
+        "pictures": pictures,
+        "findings": found,
         **shown,
     }
     return render(request, "analytics/study.html", context)
@@ -82,27 +106,57 @@ def _bar(study: CampaignStudy, spoken: str) -> list[dict[str, Any]]:
     ]
 
 
-def _links(campaign: Campaign, study: CampaignStudy) -> dict[str, str]:
+def _kept(asked: QueryDict, **more: str) -> str:
+    """The parameters of the page's own address, and `more`."""
+    pairs = [(name, asked[name]) for name in asked if name != "seen"]
+    return urlencode([*pairs, *more.items()])
+
+
+def _links(campaign: Campaign, pictures: CampaignPictures, asked: QueryDict) -> dict[str, str]:
     """Where each finding and each picture leads on to."""
-    here = [campaign.project.slug, campaign.pk]
-    about = QueryDict(mutable=True)
-    if study.choice.judge:
-        about["judge"] = study.choice.judge
-    judge = f"?{about.urlencode()}" if about else ""
-    items = QueryDict(mutable=True)
-    items.update({"criterion": study.choice.criterion, "judge": study.choice.judge, "sort": "judge_error"})
-    if cell := study.chosen_cell:
-        items["language"] = cell.row["language"]
-    return {
+    here, study = [campaign.project.slug, campaign.pk], pictures.study
+    judge = f"?{urlencode({'judge': study.choice.judge})}" if study.choice.judge else ""
+    items = reverse("numbers_items", args=here)
+    kept = f"?{query}" if (query := _kept(asked)) else ""
+    files = {
+        f"{picture}_{kind}": reverse("study_picture", args=[*here, picture, kind]) + kept
+        for picture in PICTURES
+        for kind in PICTURE_KINDS
+    }
+    cells = reverse("numbers_cells_csv", args=here)
+    return files | {
         "people": reverse("numbers_agreement", args=here),
         "judges": reverse("judge_decisions", args=here) + judge,
         "generators": reverse("numbers_results", args=here) + judge,
         "certainty": reverse("numbers_planner", args=here) + judge,
         "bias": reverse("numbers_calibration", args=here) + judge,
-        "worst": f"{reverse('numbers_items', args=here)}?{items.urlencode()}",
-        "items": reverse("numbers_items", args=here),
+        "worst": f"{items}?{pictures.item_choice.query}" if pictures.item_choice else items,
+        "items": items,
         "explore": reverse("numbers_explore", args=here),
-        "bias_csv": f"{reverse('numbers_cells_csv', args=here)}?{study.bias_question.query}",
-        "heat_csv": f"{reverse('numbers_cells_csv', args=here)}?{AGREEMENT.query}",
-        "dots_csv": f"{reverse('numbers_cells_csv', args=here)}?{study.leaderboard_question.query}",
+        "bias_csv": f"{cells}?{study.bias_question.query}",
+        "agreement_csv": f"{cells}?{AGREEMENT.query}",
+        "generators_csv": f"{cells}?{study.leaderboard_question.query}",
     }
+
+
+@require_safe
+@login_required
+def study_picture(request: HttpRequest, project: str, campaign: int, picture: str, kind: str) -> HttpResponse:
+    """A picture as a file; figures of the other three pictures are CSV on the page Explore."""
+    if picture not in PICTURES or kind not in PICTURE_KINDS or (kind == "csv" and picture != "decisions"):
+        raise Http404("There is no such picture.")
+    current = shown_campaign(request.user, project, campaign)
+    study = CampaignStudy(current, study_choice(request.GET), is_lead=False)
+    drawn = CampaignPictures(study)
+    if kind == "csv":
+        content: str | None = "".join(decisions_csv(drawn))
+    else:
+        content = (svg_file if kind == "svg" else tex_file)(drawn, picture)
+    if content is None:
+        for settings in study.stale:
+            tasks.ask_to_compute(campaign=current, settings=settings)
+        text = _("There are no figures for this picture yet.")
+        return HttpResponse(text, status=503, content_type="text/plain; charset=utf-8", headers={"Retry-After": "5"})
+    name = f"{slugify(current.name) or current.pk}-{picture}.{kind}"
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return HttpResponse(content, content_type=PICTURE_KINDS[kind], headers=headers)

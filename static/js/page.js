@@ -159,14 +159,29 @@ function warnUnsaved(root) {
   addEventListener("beforeunload", (event) => isChanged && event.preventDefault());
 }
 
-// details[data-keeps-open] stay as they are when htmx writes them anew.
+// details[data-keeps-open] stay as they are when htmx writes them anew; what has the focus keeps it: by its id, its
+// address, or its place among the links and buttons of the nearest element with an id.
 function keepOpen(root) {
+  const FOCUSABLE = "a[href], button, select, input, summary, [tabindex]";
   let opened = [];
-  root.addEventListener("htmx:beforeSwap", () => {
+  let focused = null;
+  root.addEventListener("htmx:beforeSwap", (event) => {
     opened = [...root.querySelectorAll("details[data-keeps-open][open]")].map((details) => details.id);
+    const active = root.activeElement;
+    focused = null;
+    if (!event.detail.target?.contains(active) || active === root.body) return;
+    const around = active.closest("[id]");
+    if (!around) return;
+    const place = active === around ? -1 : [...around.querySelectorAll(FOCUSABLE)].indexOf(active);
+    focused = { id: around.id, address: active.getAttribute("href"), place };
   });
   root.addEventListener("htmx:afterSwap", () => {
     for (const id of opened) root.getElementById(id)?.setAttribute("open", "");
+    const around = focused && root.getElementById(focused.id);
+    if (!around || around.contains(root.activeElement)) return;
+    const others = [...around.querySelectorAll(FOCUSABLE)];
+    const same = focused.address === null ? undefined : others.find((other) => other.getAttribute("href") === focused.address);
+    (focused.place < 0 ? around : (same ?? others[focused.place]))?.focus({ preventScroll: true });
   });
 }
 

@@ -20,6 +20,7 @@ from analytics.models import Snapshot, Transfer
 from analytics.questions.question import NumbersQuestion
 from analytics.reports import content
 from analytics.reports import files as report_files
+from analytics.reports.latex import latex_text
 from annotation.models import Campaign, Criterion
 from tests.analytics import scene
 from tests.analytics.test_transfers import asked, carried, fetched
@@ -131,7 +132,7 @@ def test_the_zip_has_the_tables_of_the_answers_and_their_charts(cast: Cast, rate
     undefined = re.findall(r"<small>undefined: ([^<]+)</small>", files["report.html"].decode())
     assert undefined
     assert tables.count(r"\scriptsize undefined: ") == len(undefined)
-    assert all(report_files.latex_text(unescape(reason)) in tables for reason in undefined)
+    assert all(latex_text(unescape(reason)) in tables for reason in undefined)
     drawn = [name for name in files if name.startswith("figures/")]
     assert drawn
     assert all(b"var(--" not in files[name] and b"<title>" in files[name] for name in drawn)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from collections import Counter
+from html import unescape
+from xml.etree import ElementTree as ET
 
 import pytest
 from django.utils import timezone
@@ -12,7 +15,10 @@ from analytics import tasks
 from analytics.answers.snapshots import current_snapshot
 from analytics.judges import decisions, thresholds
 from analytics.models import Computation, Snapshot
-from analytics.study.study import SETTLED, CampaignStudy, StudyChoice, settled_campaigns, stale_questions
+from analytics.study.choice import StudyChoice
+from analytics.study.picture_files import PICTURES
+from analytics.study.preparing import SETTLED, settled_campaigns, stale_questions
+from analytics.study.study import CampaignStudy
 from annotation import campaigns
 from annotation.models import Campaign
 from judging.models import Judge
@@ -142,3 +148,44 @@ def test_a_campaign_without_ratings_says_what_comes(cast: Cast, judged: Campaign
     )
     found = text_of(page(cast, empty))
     assert "Nothing is rated yet" in found and "To do" in found
+
+
+def file_of(cast: Cast, target: Campaign, name: str, query: str = "") -> str:
+    response = cast.client("boris").get(f"/p/kassa/numbers/{target.pk}/study/{name}{query}")
+    assert response.status_code == 200 and "attachment" in response["Content-Disposition"]
+    return str(response.content.decode())
+
+
+@pytest.mark.parametrize("picture", PICTURES)
+def test_a_picture_is_a_file_that_stands_alone(cast: Cast, judged: Campaign, picture: str) -> None:
+    page(cast, judged, "?judge=Anna")
+    svg = ET.fromstring(file_of(cast, judged, f"{picture}.svg", "?judge=Anna"))
+    words = " ".join("".join(each.itertext()) for each in svg.iter("{http://www.w3.org/2000/svg}text"))
+    assert ("Estonian" in words and "preliminary" in words) or picture != "agreement"
+    names = {name for each in svg.iter() for name in each.attrib}
+    assert not names & {"class", "style"} and {"fill", "stroke"} <= names
+    tex = file_of(cast, judged, f"{picture}.tex", "?judge=Anna")
+    assert tex.count(r"\begin{tabular}") == tex.count(r"\end{tabular}") >= 1 and "Estonian" in tex
+
+
+def test_the_decisions_are_a_file(cast: Cast, judged: Campaign) -> None:
+    rows = list(csv.DictReader(file_of(cast, judged, "decisions.csv").splitlines()))
+    decided = decisions.current_decisions(judged)
+    assert decided is not None
+    assert Counter(row["decision"] for row in rows) == Counter(cell.use.value for cell in decided.cells)
+
+
+def test_what_is_no_picture_is_not_found(cast: Cast, judged: Campaign) -> None:
+    for name in ("nothing.svg", "bias.exe", "bias.csv"):
+        assert cast.client("boris").get(f"/p/kassa/numbers/{judged.pk}/study/{name}").status_code == 404
+    assert cast.client("maarika").get(f"/p/kassa/numbers/{judged.pk}/study/bias.svg").status_code in (403, 404)
+
+
+def test_the_worst_items_of_a_decision_are_those_of_the_list(cast: Cast, judged: Campaign) -> None:
+    found = page(cast, judged, "?judge=Bert&criterion=fluency&cell=et")
+    named = re.findall(r'href="([^"]*/items/(\d+)/[^"]*)"><bdi>', found[found.index('id="decision"') :])
+    address = next(iter(re.findall(r'href="([^"]*/items/\?[^"]*)"', found[found.index("Worst items") :])))
+    listed = cast.client("boris").get(unescape(address)).content.decode()
+    first = re.findall(r"/items/(\d+)/", listed[listed.index("<tbody>") :])[:3]
+    assert [pk for _address, pk in named] == first and 1 <= len(first) <= 3
+    assert "sort=judge_error" in address and "reference=mean" in address and "blind=only" in address

@@ -6,6 +6,8 @@ import pytest
 from playwright.sync_api import expect
 
 from analytics.judges import thresholds
+from analytics.models import Snapshot
+from analytics.workflow import AGREEMENT
 from tests.analytics import scene
 from tests.analytics.test_judge_pages import judged_campaign
 from tests.browser.conftest import VisitAs
@@ -32,3 +34,25 @@ def test_a_lead_reads_a_study_and_opens_a_square(cast: Cast, visit_as: VisitAs) 
     expect(page.get_by_text("It compares the judge with the people on the items that both scored.")).to_be_visible()
     found["square"] = audited(page)
     assert [fault for faults in found.values() for fault in faults] == []
+
+
+def test_what_has_the_focus_keeps_it_while_figures_arrive(cast: Cast, visit_as: VisitAs) -> None:
+    campaign = judged_campaign(cast)
+    address = f"/p/kassa/numbers/{campaign.pk}/study/"
+    page = visit_as("aino", address)  # nothing is computed: the page asks for itself
+    expect(page.get_by_text("Figures are being computed.")).to_be_visible()
+    link = page.locator("#study-findings").get_by_role("link").last
+    link.focus()
+    words = link.inner_text()
+    page.get_by_label("What is this?").first.click()
+    page.get_by_label("What is this?").first.focus()
+    scene.compute(campaign, AGREEMENT)
+    expect(page.get_by_text("The panels agree more than by chance in")).to_be_visible()
+    assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "What is this?"
+    expect(page.get_by_text("It compares the judge with the people on the items that both scored.")).to_be_visible()
+    link.focus()
+    for _time in range(4):
+        scene.answered(cast.client("aino"), campaign, address)
+    expect(page.get_by_text("Figures are being computed.")).to_have_count(0)
+    assert page.evaluate("document.activeElement.textContent").strip() == words
+    assert Snapshot.objects.filter(campaign=campaign).count() > 1

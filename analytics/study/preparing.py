@@ -1,0 +1,57 @@
+"""Which campaigns have settled, and which answers their pages lack: a worker computes them before somebody asks."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from django.core.cache import caches
+from django.utils import timezone
+
+from analytics.answers import revisions
+from analytics.models import Snapshot
+from analytics.questions.question import DEFAULT_SETTINGS, Settings
+from analytics.study.campaign_pictures import CampaignPictures
+from analytics.study.choice import StudyChoice
+from analytics.study.study import CampaignStudy
+from annotation.models import Campaign
+
+SETTLED, RECENTLY = timedelta(minutes=2), timedelta(days=2)
+"""How old the numbers over all raters are before the answers are prepared, and until when."""
+
+
+def settled_campaigns(now: datetime | None = None) -> list[Campaign]:
+    """The open campaigns whose numbers over all raters are current and at least `SETTLED` old, at most `RECENTLY`.
+
+    So much time has passed since the last rating, import or judge run that changed them. Those that `mark_as_prepared`
+    was called for in this state are left out.
+    """
+    now = now or timezone.now()
+    stored = Snapshot.objects.filter(
+        **revisions.settings_identity(DEFAULT_SETTINGS),
+        created_at__lte=now - SETTLED,
+        created_at__gt=now - RECENTLY,
+        campaign__project__archived_at=None,
+    ).exclude(campaign__state=Campaign.State.CLOSED)
+    newest = dict(stored.order_by("pk").values_list("campaign", "revision"))
+    current = revisions.campaign_revisions(newest.keys())
+    prepared = caches["content"].get_many([_prepared_key(pk) for pk in newest])
+    wanted = [pk for pk, found in newest.items() if found == current.get(pk) != prepared.get(_prepared_key(pk))]
+    return list(Campaign.objects.filter(pk__in=wanted).select_related("project", "dataset", "rubric_version__rubric"))
+
+
+def _prepared_key(campaign: int) -> str:
+    return f"study-prepared:{campaign}"
+
+
+def mark_as_prepared(campaign: Campaign) -> None:
+    """Remember that the study of a campaign needs nothing more in its current state."""
+    revision = revisions.campaign_revisions([campaign.pk])[campaign.pk]
+    caches["content"].set(_prepared_key(campaign.pk), revision, RECENTLY.total_seconds())
+
+
+def stale_questions(campaign: Campaign) -> list[Settings]:
+    """The answers that the study of a campaign needs without a choice, and that a worker has to compute."""
+    study = CampaignStudy(campaign, StudyChoice(), is_lead=False)
+    pictures = CampaignPictures(study)
+    _needed = study.findings, pictures.dots, pictures.forest
+    return study.stale
