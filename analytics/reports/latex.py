@@ -63,8 +63,8 @@ def latex_table(table: Matrix, *, name: str, caption: str) -> str:
     return LATEX_HEAD + "\n".join(lines) + "\n"
 
 
-def latex_decisions(decisions: Iterable[tuple[str, str, str, str, bool, str]]) -> str:
-    """Decisions about judges as tables that fit a page: judge, criterion, language, decision, whether it is not
+def latex_decisions(decisions: Iterable[tuple[str, str, str, str, str, str]]) -> str:
+    """Decisions about judges as tables that fit a page: judge, criterion, language, decision, why it is not
     certain, and what it is based on.
     """
     rows = [

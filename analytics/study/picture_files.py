@@ -261,7 +261,7 @@ def tex_file(drawn: CampaignPictures, picture: str) -> str | None:
         about_cells = [
             (
                 cell.row["judge"], drawn.names.criterion(cell.row["criterion"]),
-                drawn.names.language(cell.row["language"]), str(cell.use.label), cell.state == "not_certain",
+                drawn.names.language(cell.row["language"]), str(cell.use.label), cell.why_not_certain,
                 cell.basis,
             )
             for cell in _ordered_cells(drawn)
