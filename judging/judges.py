@@ -455,6 +455,12 @@ def digest(value: Any) -> str:
     return hashlib.sha256(canonical(value)).hexdigest()
 
 
+def reply_key(judge: Judge, *, repeat: int = 1, **sent: Any) -> str:
+    """The key of the reply to a request of a judge: it covers what is sent (`schema`, `parameters`, `messages`), to
+    whom, and the repeat."""
+    return digest({"provider": judge.provider, "model": judge.model, "repeat": repeat, **sent})
+
+
 def template_digest(variant: PromptVariant) -> str:
     """A digest of the fixed wording and structure of a variant's prompt; it does not depend on rubric or item."""
     criteria = _SPECIMEN_CRITERIA if variant.grouping == "compound" else _SPECIMEN_CRITERIA[:1]

@@ -20,7 +20,17 @@ from django.utils.translation import gettext as _
 
 from annotation.models import Item, RubricVersion
 from judging import judges
-from judging.models import Attempt, Call, DesignCell, GenerationAttempt, Judge, JudgeDesign, JudgeRun
+from judging.models import (
+    Attempt,
+    Call,
+    DesignCell,
+    GenerationAttempt,
+    GenerationPlan,
+    Judge,
+    JudgeDesign,
+    JudgeRun,
+    Realisation,
+)
 from judging.models.generation import READ_VERDICT
 from judging.prompts import CriterionBrief, response_schema, system_message, user_message
 from judging.requests import REFERENCE, CallRequest, ShownExamples, criterion_brief, in_shown_order, item_text
@@ -38,7 +48,8 @@ def may_be_known(run: JudgeRun) -> bool:
     if run.pays_again:
         return False
     alike = [judge.pk for judge in _alike(run.judge)]
-    if _verdicts_in_simulations(run).filter(realisation__plan__utterance_judge__in=alike).exists():
+    simulations = GenerationPlan.objects.filter(project=run.project_id, utterance_judge__in=alike)
+    if simulations.exclude(state=GenerationPlan.State.DRAFT).exists():
         return True
     in_design = DesignCell.objects.filter(design=run.design_id, judge__in=alike).exclude(judge=run.judge_id)
     if run.design_id and in_design.exists():
@@ -58,11 +69,11 @@ def untried(call_requests: Sequence[CallRequest]) -> list[CallRequest]:
     return [call_request for call_request in call_requests if call_request.call.pk not in answered]
 
 
-def _verdicts_in_simulations(run: JudgeRun) -> QuerySet[GenerationAttempt]:
-    """The replies of judges of user turns in the simulations of the project that could be read there."""
+def _verdicts_in_simulations(project: int) -> QuerySet[GenerationAttempt]:
+    """The replies of judges of user turns in the simulations of a project that could be read there."""
     replied = GenerationAttempt.objects.filter(READ_VERDICT, outcome=GenerationAttempt.Outcome.REPLIED)
     replied = replied.exclude(reply_key="").exclude(text="")
-    return replied.filter(realisation__plan__project=run.project_id).exclude(reply={})
+    return replied.filter(realisation__plan__project=project).exclude(reply={})
 
 
 def replies_to(run: JudgeRun, call_requests: Sequence[CallRequest]) -> dict[int, Attempt | GenerationAttempt]:
@@ -72,7 +83,7 @@ def replies_to(run: JudgeRun, call_requests: Sequence[CallRequest]) -> dict[int,
     replied = Attempt.objects.filter(reply_key__in=keys, outcome=Attempt.Outcome.REPLIED).exclude(reply={})
     known = replied.filter(call__state=Call.State.SETTLED, call__run__project=run.project_id)
     known = known.select_related("call").defer("request").order_by("pk")
-    in_simulations = _verdicts_in_simulations(run).filter(reply_key__in=keys).defer("request").order_by("pk")
+    in_simulations = _verdicts_in_simulations(run.project_id).filter(reply_key__in=keys).defer("request").order_by("pk")
     any_item: dict[str, Attempt | GenerationAttempt] = {source.reply_key: source for source in in_simulations}
     any_item |= {source.reply_key: source for source in known}
     own = {(source.reply_key, source.call.item_id): source for source in known}
@@ -84,16 +95,23 @@ def replies_to(run: JudgeRun, call_requests: Sequence[CallRequest]) -> dict[int,
 
 
 def in_flight(run: JudgeRun, call_requests: Sequence[CallRequest], now: datetime) -> frozenset[str]:
-    """The keys of the requests that another run of the design has in flight, under a lease that has not expired.
+    """The keys of the requests that another run of the design, or a simulation of the project, has in flight, under a
+    lease that has not expired.
 
     Call this before `replies_to`, which then finds a reply that arrives between the two; so nothing is sent twice.
     """
-    if run.design_id is None or not call_requests:
+    if not call_requests:
         return frozenset()
     keys = {call_request.reply_key for call_request in call_requests}
+    judged = GenerationAttempt.objects.filter(outcome__in=GenerationAttempt.OPEN, reply_key__in=keys)
+    judged = judged.exclude(reply_key="").filter(realisation__plan__project=run.project_id)
+    judged = judged.filter(realisation__state=Realisation.State.LEASED, realisation__leased_until__gt=now)
+    asked = frozenset(judged.values_list("reply_key", flat=True))
+    if run.design_id is None:
+        return asked
     held = Attempt.objects.filter(outcome__in=Attempt.OPEN, call__run__design=run.design_id, reply_key__in=keys)
     held = held.filter(call__state=Call.State.LEASED, call__leased_until__gt=now)
-    return frozenset(held.exclude(call__run=run.pk).values_list("reply_key", flat=True))
+    return asked.union(held.exclude(call__run=run.pk).values_list("reply_key", flat=True))
 
 
 def let_wait(call_requests: Sequence[CallRequest], asked: Collection[str], now: datetime) -> frozenset[int]:
@@ -180,6 +198,16 @@ class SentRequests:
         text = in_shown_order(item_text(item, self.variant.reference_answer), briefs, self.variant)
         return user_message(text, self.variant, shown)["content"]
 
+    def reply_key(self, item: Item) -> str:
+        """The key of the reply to the first request about all criteria of an item."""
+        briefs = self._briefs
+        return judges.reply_key(
+            self.judge,
+            schema=response_schema(briefs, self.variant),
+            parameters=self.judge.parameters,
+            messages=[system_message(briefs, self.variant), {"role": "user", "content": self.about(item, None)}],
+        )
+
     def same_as(self, other: SentRequests, items: Iterable[Item]) -> set[tuple[int, int | None]]:
         """The pairs of item and criterion about which both send the same."""
         equal = [pk for pk, digest in self.instructions.items() if other.instructions.get(pk) == digest]
@@ -227,17 +255,23 @@ def known_calls(
     repeats: int,
     together: AskedTogether | None = None,
 ) -> KnownCalls:
-    """Count the calls of a planned run that have a reply in an earlier run of the project on this rubric version, and
-    the other calls with the same request as a call of the judges that are asked ``together`` with it."""
+    """Count the calls of a planned run that have a reply in an earlier run of the project on this rubric version, or in
+    a simulation, and the other calls with the same request as a call of the judges that are asked ``together`` with
+    it."""
     together = together or AskedTogether(rubric_version)
     others = _senders_of_the_same(judge, together)
     earlier = _answered(rubric_version, asked, repeats)
     by_judge = earlier.filter(run__judge=judge).values_list("item", "criterion", "repeat").distinct()
-    if not others:
+    in_simulations = _verdicts_in_simulations(judge.project_id)
+    in_simulations = in_simulations.filter(realisation__plan__utterance_judge__in=_alike(judge))
+    verdicts = set(in_simulations.values_list("reply_key", flat=True))
+    if not (others or verdicts):
         return KnownCalls(by_judge.count(), 0)
     answered: set[PlannedCall] = set(by_judge)
     shared: set[PlannedCall] = set()
     items = list(asked.select_related("dataset"))
+    if verdicts and together.sent_by(judge).variant.grouping != "single":  # the judge of user turns asks about all
+        answered |= {(item.pk, None, 1) for item in items if together.sent_by(judge).reply_key(item) in verdicts}
     for other in others:
         same = together.sent_by(judge).same_as(together.sent_by(other), items)
         if _is_current(other):

@@ -315,7 +315,7 @@ class CallRequestWriter:
             messages = repair_turn(messages, storable(reply_text(call.repairs.reply, call.repairs.answer)), variant)
         judge = self.run.judge
         sent: dict[str, Any] = {"schema": schema, "parameters": self._parameters(call), "messages": messages}
-        key = judges.digest({"provider": judge.provider, "model": judge.model, "repeat": call.repeat, **sent})
+        key = judges.reply_key(judge, repeat=call.repeat, **sent)
         paid = paid_request(provider=judge.provider, model=judge.model, **self._priced, **sent)
         return CallRequest(
             **{each.name: getattr(paid, each.name) for each in fields(PaidRequest)},

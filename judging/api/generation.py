@@ -110,7 +110,9 @@ class CellProgressSerializer(serializers.Serializer[CellProgress]):
     planned = serializers.IntegerField()
     written = serializers.IntegerField()
     given_up = serializers.IntegerField()
-    discarded = serializers.IntegerField(help_text="Replies that broke the rules of the spec.")
+    discarded = serializers.IntegerField(
+        help_text="Replies that broke the rules of the spec. One for a first turn counts for all that share it."
+    )
 
 
 class PlanProgressSerializer(serializers.Serializer[PlanProgress]):
@@ -189,7 +191,9 @@ class WrittenTextSerializer(serializers.Serializer[Realisation]):
     parameters = serializers.JSONField(source="family.parameters")
     state = serializers.ChoiceField(choices=Realisation.State.choices)
     reason = serializers.CharField(help_text="Why it was given up.")
-    discarded = serializers.IntegerField()
+    discarded = serializers.IntegerField(
+        source="discarded_replies", help_text="Replies that were discarded, those for a shared first turn too."
+    )
     ended = serializers.ChoiceField(
         choices=Realisation.Ended.choices, allow_blank=True, help_text="How a conversation ended."
     )
@@ -518,7 +522,7 @@ class WrittenTexts(generics.ListAPIView[Realisation]):
         if not str(filters.get("family__number", "0")).isdecimal() or len(str(filters.get("family__number", ""))) > 9:
             wrong = _("Write a whole number.")
             raise Refused(wrong, code="invalid", fields={"family": wrong})
-        related = ("family__source", "generator", "simulator")
+        related = ("family__source", "generator", "simulator", "opening")
         return plan.realisations.filter(**filters).select_related(*related).order_by("pk")
 
 

@@ -347,6 +347,12 @@ def _affordable_steps(
     held: list[Cap] | None = None
     windows: dict[sessions.ModelKey, int] = {}
     while places and not taken.all_closed:
+        for model in places.keys() & writer.paid_models - {*windows}:
+            most = writing.most_requests_in_flight(plan, *model)
+            windows[model] = most - writing.requests_in_flight(plan, *model, now)
+            # One more than may be in flight, so that it shows whether more rows are due: long requests are written here
+            # while the plan is locked.
+            places[model] = min(places[model], max(0, windows[model]) + 1)
         limit = sum(places.values())
         left = due.filter(writer.rows_asking(places)).exclude(pk__in=[request.row.pk for request in requests])
         if not (rows := list(left[:limit])):
@@ -359,9 +365,6 @@ def _affordable_steps(
             if places.get(model, 0) > 0:
                 places[model] -= 1
                 requests.append(writer.write(row, asked=numbers.get(row.pk, 0)))
-        for model in {(request.provider, request.model) for request in requests} & writer.paid_models - {*windows}:
-            most = writing.most_requests_in_flight(plan, *model)
-            windows[model] = most - writing.requests_in_flight(plan, *model, now)
         if held and any(request.worst_case is None for request in requests):
             for generator in writer.generators.values():
                 plans.refuse_plan_cap(plan.project, generator, plan.budget)

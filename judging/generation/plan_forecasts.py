@@ -6,21 +6,22 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from itertools import zip_longest
-from typing import Any
+from itertools import product, zip_longest
 
 from django.db.models import Avg, Count, F, Q, QuerySet, Sum
 
 from judging.asking import endpoints, prices
-from judging.asking.paid_requests import paid_request
+from judging.asking.paid_requests import PaidRequest, paid_request
 from judging.generation.drawing import draw_families
-from judging.generation.messages import turn_counts
+from judging.generation.messages import MOST_TOLD, WritingProblem, turn_counts
+from judging.generation.plans import sampled_parameters
 from judging.generation.sources import source_of
 from judging.generation.specs import Spec, parse_spec
 from judging.generation.translations import SourceText, text_messages, text_schema
-from judging.generation.user_agent import answer_messages, utterance_messages
+from judging.generation.user_agent import LONGEST_TOLD, UTTERANCE_TOLD, answer_messages, utterance_messages
 from judging.generation.utterance_judge import UtteranceJudge
 from judging.models import GenerationAttempt, GenerationPlan, PlanGenerator, Realisation
+from judging.prompts import Message
 
 SAMPLED = 12
 """Requests that are written to forecast those of a generator."""
@@ -32,6 +33,14 @@ ENOUGH = 3
 TRIES_OF_A_TURN = 1.5
 """About how often a user turn is written until it is accepted, where nothing is known of it yet."""
 BYTES_PER_TOKEN = 4
+WIDEST_CHARACTER = "\U00020000"
+"""One of those that take the most bytes, four: a reply has its limit in characters."""
+_TOLD: Mapping[str, str | int] = {"text": 60 * WIDEST_CHARACTER, "longest": 1_000_000, "before": 1_000}
+LONGEST_PROBLEMS = sorted(
+    (WritingProblem(code, _TOLD) for code in UTTERANCE_TOLD),
+    key=lambda problem: len((UTTERANCE_TOLD[problem.code] % problem.values).encode()),
+)[-MOST_TOLD:]
+"""What a request for a user turn tells of the last try, if that is as long as it may be."""
 Role, Step = PlanGenerator.Role, Realisation.Step
 STEPS_OF: dict[str, tuple[str, ...]] = {
     Role.GENERATOR: (Step.ANSWER,),
@@ -134,7 +143,7 @@ def forecast_generation(
             Role.USER_MODEL: texts * counts[Role.GENERATOR],
             Role.UTTERANCE_JUDGE: texts * counts[Role.GENERATOR] * counts[Role.USER_MODEL],
         }
-        sample = _Sample(spec, languages[0], parameters[0], judge)
+        sample = _Sample(spec, languages, parameters, judge)
         return GenerationForecast(
             generators=[
                 _forecast_role(
@@ -163,7 +172,7 @@ def forecast_plan(plan: GenerationPlan) -> GenerationForecast:
     drawn = [(family.parameters, source_of(family)) for family in sampled]
     generators = list(plan.generators.all())
     if spec.conversation is not None:
-        return _forecast_simulation(plan, spec, generators, drawn[0][0])
+        return _forecast_simulation(plan, spec, generators, [parameters for parameters, _source in drawn])
     return GenerationForecast(
         generators=[
             _forecast(spec, plan.languages, generator, texts.get(generator.pk, 0), drawn, replies.get(generator.pk))
@@ -252,30 +261,69 @@ def _likely_tokens(spec: Spec, parameters: Mapping[str, str | int], source: Sour
 
 @dataclass(frozen=True, slots=True)
 class _Sample:
-    """What the requests of a simulation are written from, to know their lengths."""
+    """What the requests of a simulation are written from, to know their lengths: its languages, and the parameters of
+    some families."""
 
     spec: Spec
-    language: str
-    drawn: Mapping[str, str | int]
+    languages: Sequence[str]
+    drawn: Sequence[Mapping[str, str | int]]
     judge: UtteranceJudge | None
 
-    def request(self, generator: PlanGenerator, *, turn: int, longest: bool) -> Any:
-        """The request for a step of the user turn of this number; turns are as long as they usually are, or as they may
-        be."""
-        spec, rules = self.spec, self.spec.simulation
-        usual = TOKENS_PER_MESSAGE * BYTES_PER_TOKEN
-        told = "x" * (BYTES_PER_TOKEN * rules.longest_utterance if longest else usual)
-        answer = "x" * (BYTES_PER_TOKEN * spec.rules.longest if longest else usual)
-        pair = [{"speaker": spec.user_role, "text": told}, {"speaker": spec.chatbot_role, "text": answer}]
-        turns, schema = pair * turn, None
-        parameters: Mapping[str, Any] = {**rules.sampling.get(STEPS_OF[generator.role][-1], {}), **generator.parameters}
+    def usual(self, generator: PlanGenerator) -> PaidRequest:
+        """A request in the middle of a conversation whose turns are as long as they usually are."""
+        turn, length = self.spec.simulation.user_turns // 2, TOKENS_PER_MESSAGE * BYTES_PER_TOKEN
+        pair = self._pair("x" * length, "x" * length)
+        return self._paid(generator, self._messages(generator, self.languages[0], self.drawn[0], pair * turn, pair[0]))
+
+    def longest(self, generator: PlanGenerator) -> PaidRequest:
+        """The longest request of a model: for the last user turn, all turns as long as they may be, in the language and
+        for the family of which it is longest; that of a user model also tells what was wrong with its last try."""
+        spec, wide = self.spec, WIDEST_CHARACTER
+        pair = self._pair(wide * spec.simulation.longest_utterance, wide * spec.rules.longest)
+        # Turns are equally long in all of these: they are written once, for the longest of the rest.
+        short = self._pair("x", "x")
+        language, drawn = max(
+            product(self.languages, self.drawn),
+            key=lambda at: self._paid(generator, self._messages(generator, at[0], at[1], short, short[0])).most_tokens,
+        )
+        turns = pair * (spec.simulation.user_turns - 1)
+        messages = self._messages(generator, language, drawn, turns, pair[0], tells=True)
+        steps = (self._paid(generator, messages, step) for step in STEPS_OF[generator.role])
+        return max(steps, key=lambda paid: paid.worst_case or 0)
+
+    def _pair(self, utterance: str, answer: str) -> list[dict[str, str]]:
+        spec = self.spec
+        return [{"speaker": spec.user_role, "text": utterance}, {"speaker": spec.chatbot_role, "text": answer}]
+
+    def _messages(
+        self,
+        generator: PlanGenerator,
+        language: str,
+        drawn: Mapping[str, str | int],
+        turns: Sequence[Mapping[str, str]],
+        utterance: Mapping[str, str],
+        *,
+        tells: bool = False,
+    ) -> Sequence[Message]:
+        """The request of a model after these turns: for the next user turn, or for the verdict on it or the answer to
+        it, which is this ``utterance``."""
+        spec = self.spec
         if generator.role == Role.GENERATOR:
-            messages = answer_messages(spec, language=self.language, turns=[*turns, pair[0]])
-        elif generator.role == Role.UTTERANCE_JUDGE and self.judge is not None:
-            messages = self.judge.messages(spec, self.drawn, language=self.language, turns=turns, utterance=told)
+            return answer_messages(spec, language=language, turns=[*turns, utterance])
+        if generator.role == Role.UTTERANCE_JUDGE and self.judge is not None:
+            said = utterance["text"]
+            return self.judge.messages(spec, drawn, language=language, turns=turns, utterance=said)
+        told = WIDEST_CHARACTER * LONGEST_TOLD if tells else ""
+        problems = LONGEST_PROBLEMS if tells else ()
+        return utterance_messages(
+            spec, drawn, language=language, turns=turns, utterance=told, problems=problems, feedback=told
+        )
+
+    def _paid(self, generator: PlanGenerator, messages: Sequence[Message], step: str = "") -> PaidRequest:
+        step, schema = step or STEPS_OF[generator.role][-1], None
+        parameters = sampled_parameters(self.spec, step, generator.parameters)
+        if generator.role == Role.UTTERANCE_JUDGE and self.judge is not None:
             schema, parameters = self.judge.schema, self.judge.parameters
-        else:
-            messages = utterance_messages(spec, self.drawn, language=self.language, turns=turns)
         return paid_request(
             provider=generator.provider,
             model=generator.model,
@@ -289,13 +337,16 @@ class _Sample:
 
 
 def _forecast_simulation(
-    plan: GenerationPlan, spec: Spec, generators: Sequence[PlanGenerator], drawn: Mapping[str, str | int]
+    plan: GenerationPlan,
+    spec: Spec,
+    generators: Sequence[PlanGenerator],
+    drawn: Sequence[Mapping[str, str | int]],
 ) -> GenerationForecast:
     """The forecast of what is left of a simulation: the turns that its conversations may still have."""
     judge = None
     if plan.utterance_judge is not None and plan.utterance_rubric is not None:
         judge = UtteranceJudge(plan.utterance_judge, plan.utterance_rubric)
-    sample = _Sample(spec, plan.languages[0], drawn, judge)
+    sample = _Sample(spec, plan.languages, drawn, judge)
     left = plan.realisations.filter(state__in=[Realisation.State.WAITING, Realisation.State.LEASED]).order_by()
     turns_left = Sum(spec.simulation.user_turns - F("turn"))
     counted = left.values_list("generator").annotate(texts=Count("pk"), turns=turns_left)
@@ -346,12 +397,12 @@ def _forecast_role(
     """The requests of one model of a simulation for so many user turns."""
     rules, is_answer = sample.spec.simulation, generator.role == Role.GENERATOR
     if replies is None:
-        into = sample.request(generator, turn=rules.user_turns // 2, longest=False).tokens
+        into = sample.usual(generator).tokens
         replies = _Replies(1.0 if is_answer else TRIES_OF_A_TURN, into, TOKENS_PER_MESSAGE)
     asked = round(turns * replies.requests_per_text)
     tokens_in, tokens_out = round(asked * replies.tokens_in), round(asked * replies.tokens_out)
     price = prices.price(generator, run=generator)
-    worst = sample.request(generator, turn=rules.user_turns - 1, longest=True).worst_case
+    worst = sample.longest(generator).worst_case
     most_tries = 1 + sample.spec.retries if is_answer else max(rules.first_tries, rules.later_tries)
     if generator.role == Role.UTTERANCE_JUDGE:  # a verdict that can't be read is asked for again
         most_tries *= 1 + sample.spec.retries

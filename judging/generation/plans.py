@@ -16,6 +16,7 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 from django.db.models import Count, F, Q, QuerySet, Sum, TextChoices
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -366,9 +367,8 @@ def _refuse_size(
         raise _plan_refusal("name", _("Give the plan a name that can be seen."))
     if not 1 <= len(generators) <= MOST_GENERATORS:
         raise _plan_refusal("generators", _("Choose from 1 to %d generators.") % MOST_GENERATORS)
-    # The key of an item ends with its generator, its user model, and with its repeat from the second on
-    # (`storing.item_key`).
-    ends = ("", *(f"/{repeat}" for repeat in range(2, min(repeats, MOST_TIMES) + 1)))
+    # The key of a text ends with its generator, and with its repeat from the second on (`storing.item_key`).
+    ends = ("", *(f"/{repeat}" for repeat in range(2, 1 if simulators else min(repeats, MOST_TIMES) + 1)))
     for field_name, models in (("generators", generators), ("user_models", simulators)):
         names = Counter(f"{generator.name}{end}" for generator in models for end in ends)
         if twice := [called for called, times in names.items() if times > 1]:
@@ -695,7 +695,10 @@ def _openings_in_flight(plan: GenerationPlan) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellProgress:
-    """The texts of one language by one generator: how many are planned, written, given up, and replies discarded."""
+    """The texts of one language by one generator: how many are planned, written, given up, and replies discarded.
+
+    A discarded reply for a first turn counts for each generator whose conversations begin with it.
+    """
 
     language: str
     generator: str
@@ -712,7 +715,7 @@ def progress_by_cell(plan: GenerationPlan) -> list[CellProgress]:
         planned=Count("pk"),
         written=Count("pk", filter=Q(state=Realisation.State.WRITTEN)),
         given_up=Count("pk", filter=Q(state=Realisation.State.GIVEN_UP)),
-        broken=Sum("discarded"),
+        broken=Sum("discarded") + Coalesce(Sum("opening__discarded"), 0),
     )
     places = {language: place for place, language in enumerate(plan.languages)}
     ordered = sorted(counted, key=lambda row: (places[row["language"]], row["generator__position"]))

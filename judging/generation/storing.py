@@ -7,6 +7,7 @@ every text of it is written and none was set aside: whole families alone keep la
 from __future__ import annotations
 
 import hashlib
+import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -33,6 +34,7 @@ from judging.models import GenerationFamily, GenerationPlan, PlanDataset, Realis
 
 LONGEST_NAME = 200
 LONGEST_KEY = 200
+LONGEST_SCENARIO = 130  # characters of it in the key of a conversation or of a judged turn: the rest is at most 70
 MOST_IN_REQUEST = 5_000
 """Texts that a web request stores; a worker stores more."""
 CHUNK = 2_000  # texts that are in memory at a time
@@ -187,17 +189,28 @@ def _refused_or_kept(plan: GenerationPlan, *, name: str, only: str, with_natives
 
 
 def item_key(realisation: Realisation) -> str:
-    """The key of the item that a text becomes: family or source, language, generator, the user model of a
-    conversation, and its repeat if there are several. A key that would be too long ends with a digest."""
+    """The key of the item that a text becomes: family or source, language, generator, and its repeat if there are
+    several. That of a conversation names no model (`conversation_key`). A key that would be too long ends with a
+    digest."""
+    if realisation.simulator is not None:
+        return conversation_key(realisation)
     family = realisation.family
     first = family_scenario(family) if family.source is None else family.source.external_id
     key = f"{first}/{realisation.language}/{realisation.generator.name}"
-    if realisation.simulator is not None:
-        key = f"{key}/{realisation.simulator.name}"
     key = key if realisation.repeat == 1 else f"{key}/{realisation.repeat}"
     if len(key) <= LONGEST_KEY:
         return key
     return f"{key[: LONGEST_KEY - 17]}/{hashlib.sha256(key.encode()).hexdigest()[:16]}"
+
+
+def conversation_key(row: Realisation) -> str:
+    """A key of a conversation, or of an opening: family, language, and a digest of the models that take part, so that
+    who reads an item by its key, as adjudicators do, does not learn them. The same plan stored again has the same
+    keys."""
+    models = [row.generator.name, row.simulator.name if row.simulator else None]
+    place = [row.plan.name, row.plan.seed, row.family.number, row.language, *models, row.repeat]
+    digest = hashlib.sha256(json.dumps(place).encode()).hexdigest()[:12]
+    return f"{family_scenario(row.family)[:LONGEST_SCENARIO]}/{row.language}/{digest}"
 
 
 def family_scenario(family: GenerationFamily) -> str:
@@ -209,7 +222,7 @@ def family_scenario(family: GenerationFamily) -> str:
 def _items(plan: GenerationPlan, keys: Sequence[int], whole: set[int]) -> Iterator[ItemRow]:
     spec = parse_spec(plan.spec)
     warnings = _warnings_of_prompts(plan)
-    texts = Realisation.objects.select_related("family__source", "generator", "simulator").order_by("pk")
+    texts = Realisation.objects.select_related("plan", "family__source", "generator", "simulator").order_by("pk")
     for row in chain.from_iterable(texts.filter(pk__in=keys[at : at + CHUNK]) for at in range(0, len(keys), CHUNK)):
         family, source = row.family, row.family.source
         of_plan = {

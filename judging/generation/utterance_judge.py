@@ -118,8 +118,7 @@ class UtteranceJudge:
 
     def reply_key(self, messages: Sequence[Message]) -> str:
         """The key by which a judge run knows the reply again."""
-        sent = {"schema": self.schema, "parameters": self.parameters, "messages": list(messages)}
-        return judges.digest({"provider": self.judge.provider, "model": self.judge.model, "repeat": 1, **sent})
+        return judges.reply_key(self.judge, schema=self.schema, parameters=self.parameters, messages=list(messages))
 
     def read(
         self,

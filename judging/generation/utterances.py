@@ -7,7 +7,6 @@ keys: so the judge of user turns is calibrated on the pages for every judge, by 
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Sequence
 from random import Random
 
@@ -24,7 +23,7 @@ from annotation.selections import new_seed
 from judging.asking import endpoints
 from judging.generation.messages import given_fields
 from judging.generation.specs import Spec, parse_spec
-from judging.generation.storing import CHUNK, LONGEST_KEY, LONGEST_NAME, family_scenario
+from judging.generation.storing import CHUNK, LONGEST_NAME, conversation_key, family_scenario
 from judging.generation.utterance_judge import utterance_turns
 from judging.models import GenerationAttempt, GenerationPlan, Realisation
 from judging.models.generation import READ_VERDICT
@@ -84,7 +83,7 @@ def store_utterances(
 
 def _turn_items(plan: GenerationPlan, keys: Sequence[int]) -> Iterator[ItemRow]:
     spec = parse_spec(plan.spec)
-    about = ("realisation__family", "realisation__generator", "realisation__simulator")
+    about = [f"realisation__{name}" for name in ("plan", "family", "generator", "simulator")]
     for start in range(0, len(keys), CHUNK):
         attempts = GenerationAttempt.objects.select_related(*about).filter(pk__in=keys[start : start + CHUNK])
         for attempt in attempts.order_by("pk"):
@@ -95,11 +94,8 @@ def _turn_item(plan: GenerationPlan, spec: Spec, attempt: GenerationAttempt) -> 
     row = attempt.realisation
     family, chatbot = row.family, "" if row.is_opening else row.generator.name
     user_model = (row.simulator or row.generator).name
-    key = f"{family_scenario(family)}/{row.language}/{user_model}/{chatbot or 'opening'}/{row.repeat}/{attempt.number}"
-    if len(key) > LONGEST_KEY:
-        key = f"{key[: LONGEST_KEY - 17]}/{hashlib.sha256(key.encode()).hexdigest()[:16]}"
     return ItemRow(
-        external_id=key,
+        external_id=f"{conversation_key(row)}/{attempt.number}",
         language=row.language,
         generator=user_model,
         scenario=family_scenario(family),

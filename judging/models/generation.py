@@ -261,6 +261,11 @@ class Realisation(LeasedRow):
             models.Index(fields=["plan", "state"], name="realisation_by_state"),
         ]
 
+    @property
+    def discarded_replies(self) -> int:
+        """How many replies were discarded for it, those for a first turn that it shares too."""
+        return self.discarded + (self.opening.discarded if self.opening else 0)
+
 
 READ_VERDICT = Q(problems=[]) | Q(problems__0__code="refused_by_judge")
 """The verdicts on user turns that could be read: the turn was accepted, or refused by the judge."""
@@ -292,7 +297,7 @@ class GenerationAttempt(PaidAttempt):
         ]
         indexes: ClassVar = [
             models.Index(fields=["at"], name="generation_by_time"),
-            models.Index(fields=["reply_key"], condition=Q(outcome="replied"), name="generation_reply_key"),
+            models.Index(fields=["reply_key"], condition=~Q(reply_key=""), name="generation_verdict_key"),
         ]
 
 

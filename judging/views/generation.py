@@ -9,7 +9,7 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
 from django.db import transaction
-from django.db.models import Count, Q, QuerySet, TextField
+from django.db.models import Q, QuerySet, TextField
 from django.db.models.fields.json import KT
 from django.db.models.functions import Cast
 from django.http import Http404, HttpRequest, HttpResponse
@@ -376,7 +376,7 @@ def store_utterances_view(request: HttpRequest, project: str, plan: int) -> Http
 
 def _texts(plan: GenerationPlan) -> QuerySet[Realisation]:
     """In the order in which they were planned and are read: family by family, language by language."""
-    related = ("family__source", "generator", "simulator", "decided_by", "plan__project")
+    related = ("family__source", "generator", "simulator", "opening", "decided_by", "plan__project")
     found = Realisation.objects.filter(plan=plan).select_related(*related)
     return found.order_by("pk")
 
@@ -388,7 +388,7 @@ def texts_page(request: HttpRequest, project: str, plan: int) -> HttpResponse:
     current_project, found = find_plans(request, project)
     its_plan = get_object_or_404(found, pk=plan)
     form = TextsForm(its_plan, request.GET or None)
-    texts = _texts(its_plan).filter(**form.filters).annotate(requests=Count("attempts"))
+    texts = _texts(its_plan).filter(**form.filters)
     if code := (form.cleaned_data.get("problem") if form.is_bound and form.is_valid() else ""):
         discarded = _with_problem(its_plan, code)
         texts = texts.filter(Q(pk__in=discarded) | Q(opening__in=discarded))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
 from typing import Any
 
@@ -85,14 +86,19 @@ def test_stored_with_and_without_what_was_set_aside(cast: Cast) -> None:
         items = Item.objects.of(dataset)
         assert items.count() == count == items.filter(attributes__has_key="simulator").count()
         assert PlanDataset.objects.get(dataset=dataset).only == only
-    aside = {item.external_id: item.attributes["set_aside"] for item in items if "set_aside" in item.attributes}
+    aside = {
+        f"{item.scenario}/{item.language}/{item.generator}/{item.attributes['simulator']}": item.attributes["set_aside"]
+        for item in items
+        if "set_aside" in item.attributes
+    }
     assert aside == {
         f"family-{number:04}/{tag}/{BOTS[0]}/{user}": code
         for number, code in ((1, "mixed_language"), (2, "role_confusion"))
         for tag in LANGUAGES
         for user in SIMULATED_USERS
     }
-    item = items.get(external_id=f"family-0003/et/{BOTS[1]}/{SIMULATED_USERS[1]}")
+    item = items.get(generator=BOTS[1], language="et", attributes__family=3, attributes__simulator=SIMULATED_USERS[1])
+    assert re.fullmatch(r"family-0003/et/[0-9a-f]{12}", item.external_id), "the key names no model"
     assert (item.attributes["simulator"], item.attributes["user_turns"], item.attributes["ended"]) == (
         SIMULATED_USERS[1], 2, "stopped",
     )  # fmt: skip

@@ -17,8 +17,8 @@ from accounts.refusals import Refused
 from annotation.models import RubricVersion
 from judging.asking import leases
 from judging.asking.client import ProviderUnavailable
-from judging.generation import conversations, plan_forecasts, plans
-from judging.generation.conversing import CONVERSATIONS, PlanAsker, StepOutcome, StepRequest
+from judging.generation import conversations, plan_forecasts, plans, storing
+from judging.generation.conversing import CONVERSATIONS, PlanAsker, StepOutcome, StepRequest, StepRequestWriter
 from judging.generation.plans import GeneratorChoice
 from judging.generation.specs import parse_spec
 from judging.generation.steps import StepProgress
@@ -26,6 +26,7 @@ from judging.generation.utterance_judge import declare_utterance_judge, utteranc
 from judging.models import GenerationAttempt, GenerationPlan, ProviderAllowance, Realisation
 from tests.analytics.test_bundles import loaded, taken_out
 from tests.cast import Cast
+from tests.judging.generation.conversed import BOTS, SIMULATED_USERS, simulated_plan
 from tests.judging.generation.test_conversations import USER, begun, places, priced, replied, short_spec, simulated
 from tests.judging.generation.test_conversations import planned as planned_simulation
 from tests.provider_server import RunningProvider
@@ -351,3 +352,82 @@ def test_a_rubric_without_a_judge_is_refused_by_api(cast: Cast, provider: Runnin
     assert RubricVersion.objects.count() == count + 1, "a refused plan publishes no rubric"
     alone = boris.post(at, {**about, "utterance_rubric": version.pk}, content_type="application/json")
     assert alone.status_code == 422 and b"utterance_judge" in alone.content
+
+
+WIDE = "\U00020000"
+"""Of the characters that take the most bytes."""
+
+
+def test_no_request_costs_more_than_the_worst_case_of_the_forecast(
+    cast: Cast, provider: RunningProvider, settings: Any
+) -> None:
+    """The longest are in the second language, for any family, and tell what was wrong with a long try."""
+    priced(settings)
+    spec = replace(short_spec(), templates={"en": "{scene}", "et": f"{{scene}} {'õ' * 3000}"})
+    plan = planned_simulation(cast, spec=spec, languages=["en", "et"], families=6, models=("sim-steady",))
+    rules = spec.simulation
+    said = {"speaker": spec.user_role, "text": WIDE * rules.longest_utterance}
+    turns = [said, {"speaker": spec.chatbot_role, "text": WIDE * spec.rules.longest}] * (rules.user_turns - 1)
+    feedback = {"code": "refused_by_judge", "values": {"feedback": WIDE * 3000}}
+    problems = [feedback, {"code": "stand_in", "values": {"text": WIDE * 60}}, {"code": "inverted_role", "values": {}}]
+    asker = asker_of(plan)
+    longest: dict[str, Decimal] = {}
+    for row in plan.realisations.select_related("family"):
+        row.turn, row.draft, row.problems = rules.user_turns - 1, said["text"], problems
+        for step, so_far in (("utterance", turns), ("verdict", turns), ("answer", [*turns, said])):
+            row.step, row.turns = step, so_far
+            worst = asker.writer.write(row).worst_case
+            assert worst is not None
+            longest[step] = max(worst, longest.get(step, Decimal(0)))
+    count = plan.realisations.count() * rules.user_turns
+    tries = {"utterance": rules.first_tries, "answer": 1 + spec.retries}
+    tries["verdict"] = rules.first_tries * (1 + spec.retries)
+    forecast = plan_forecasts.forecast_plan(plan)
+    for part, step in zip(forecast.generators, ("answer", "utterance", "verdict"), strict=True):
+        assert part.worst is not None
+        assert part.worst >= longest[step] * count * tries[step], step
+        assert part.worst < 2 * longest[step] * count * tries[step], step
+
+
+@pytest.mark.both_databases
+def test_no_more_requests_are_written_than_may_be_in_flight(
+    cast: Cast, provider: RunningProvider, settings: Any
+) -> None:
+    priced(settings)
+    plan = begun(cast, families=20)
+    asker, written = asker_of(plan), []
+
+    class CountingWriter(StepRequestWriter):
+        def write(self, row: Realisation, *, asked: int = 0) -> StepRequest:
+            written.append(row.pk)
+            return super().write(row, asked=asked)
+
+    asker.writer = CountingWriter(asker.subject)
+    taken = asker.take(free=places(asker, 64), lease=uuid4())
+    assert (len(taken.requests), taken.held_up, taken.spent) == (2, True, ""), "no bill has come yet"
+    assert len(written) == 3, "and one that shows that more are due"
+
+
+def test_replies_that_were_discarded_for_a_first_turn_are_counted(cast: Cast, provider: RunningProvider) -> None:
+    plan = begun(cast, families=1)
+    asker, lease = asker_of(plan), uuid4()
+    [opening] = sent_by(asker, lease)
+    refused = StepProgress(step="utterance", turn=0, turns=[], refused_tries=1, is_discarded=True)
+    CONVERSATIONS.settle(outcomes=[replied(opening, lease, refused)])
+    client, at = cast.client("boris"), f"/p/kassa/generation/{plan.pk}/"
+    assert client.get(f"{at}texts/").content.decode().count("1 reply discarded") == 2
+    assert [cell.discarded for cell in plans.progress_by_cell(plan)] == [1, 1]
+    texts = client.get(f"/api/v1/projects/kassa/generation/{plan.pk}/texts/").json()["results"]
+    assert [text["discarded"] for text in texts] == [1, 1]
+
+
+def test_names_with_slashes_make_no_item_that_of_another(cast: Cast) -> None:
+    plan = simulated_plan(cast, families=2)
+    for names in (("a/b", "a"), ("c", "b/c")):
+        for was, name in zip(BOTS if names[0] == "a/b" else SIMULATED_USERS, names, strict=True):
+            plan.generators.filter(name=was).update(name=name)
+    dataset = storing.store_dataset(plan=plan, name="Kõik", only="every")
+    assert dataset.items.count() == plan.realisations.count() == 16
+    again = storing.store_dataset(plan=plan, name="Kõik veel kord", only="every")
+    keys = [[*one.items.order_by("ordinal").values_list("external_id", flat=True)] for one in (dataset, again)]
+    assert keys[0] == keys[1]

@@ -23,7 +23,7 @@ from judging.models import GenerationAttempt, GenerationPlan, Realisation
 from tests import make
 from tests.analytics.scene import answered
 from tests.cast import Cast
-from tests.judging.generation.test_writing import written
+from tests.judging.generation.test_writing import kill_a_worker, written
 from tests.provider_server import RunningProvider
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -120,6 +120,24 @@ def test_every_item_is_translated_and_what_is_broken_is_asked_for_again(cast: Ca
         "is_translation": True, "translated_by": "sim-chatty", "source_language": "en",
         "source_item": "en 1 “atlas”", "tone": "plain",
     }.items()  # fmt: skip
+
+
+@pytest.mark.both_databases
+@pytest.mark.parametrize("moment", ["between reply and store", "between the last row and the end"])
+def test_a_worker_that_translates_is_killed_at_each_write(cast: Cast, provider: RunningProvider, moment: str) -> None:
+    provider.control(latency=0.05)
+    steady = plans.GeneratorChoice(provider="simulated", model="sim-steady")
+    plan = twins(cast, natives(cast), languages=["et", "ja", "ar"], generators=[steady])
+    assert plans.start_plan(plan=plan, actor=cast.boris)
+    kill_a_worker(provider, plan, before_store=moment == "between reply and store", times=2)
+    rows = Realisation.objects.filter(plan=plan, state="written")
+    before = dict(rows.values_list("pk", "turns"))
+    lost = GenerationAttempt.objects.filter(outcome="sent").count()
+    assert (lost > 0, len(before) == 18) == (moment == "between reply and store", lost == 0)
+    progress = written(plan)
+    assert (progress.written, progress.phase, progress.lost) == (18, plans.PlanPhase.FINISHED, lost)
+    assert dict(rows.filter(pk__in=before).values_list("pk", "turns")) == before, "what was stored stays"
+    assert provider.control()["requests"] == 18 + lost, "no translation that was stored is paid again"
 
 
 @pytest.mark.both_databases

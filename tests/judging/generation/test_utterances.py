@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
+from typing import Any
+from uuid import uuid4
 
 import pytest
+from django.db import connection
+from django.utils import timezone
 
 from accounts.refusals import Refused
 from annotation.models import Item
-from judging import runs
+from judging import calls, runs
 from judging.generation.specs import parse_spec
 from judging.generation.utterance_judge import UtteranceJudge, declare_utterance_judge, utterance_rubric
 from judging.generation.utterances import judged_tries, store_utterances
-from judging.models import Attempt, GenerationAttempt, GenerationPlan, Verdict
+from judging.models import Attempt, Call, GenerationAttempt, GenerationPlan, Realisation, Verdict
 from tests.cast import Cast
-from tests.judging.generation.conversed import simulated_plan
+from tests.judging.generation.conversed import BOTS, SIMULATED_USERS, simulated_plan
 from tests.judging.test_runs import declared, worked
 from tests.provider_server import RunningProvider
 
@@ -122,3 +127,58 @@ def test_nothing_judged_or_a_name_twice_is_refused(cast: Cast, provider: Running
     with pytest.raises(Refused) as refused:
         store_utterances(plan=plan, name="None")
     assert refused.value.code == "wrong_state"
+
+
+def test_a_forecast_counts_the_verdicts_of_simulations(cast: Cast, provider: RunningProvider) -> None:
+    plan, judge = _judged(cast)
+    dataset = store_utterances(plan=plan, name="Vooru “1” – أدوار")
+    about: dict[str, Any] = {"dataset": dataset, "rubric_version": utterance_rubric(project=cast.kassa)}
+    likely = runs.forecast(judge=judge.judge, **about)
+    assert (likely.calls, likely.answered, likely.new_calls, likely.tokens_in) == (32, 32, 0, 0)
+    twice = runs.forecast(judge=judge.judge, repeats=2, **about)
+    assert (twice.calls, twice.answered) == (64, 32), "a second repeat is asked for"
+    GenerationAttempt.objects.filter(step="verdict", realisation__is_opening=False).update(reply_key="")
+    assert runs.forecast(judge=judge.judge, **about).new_calls == 16
+    assert runs.forecast(judge=declared(cast, "sim-harsh"), **about).answered == 0
+
+
+@pytest.mark.both_databases
+def test_a_run_waits_for_the_verdicts_that_a_simulation_has_in_flight(cast: Cast, provider: RunningProvider) -> None:
+    plan, judge = _judged(cast)
+    dataset = store_utterances(plan=plan, name="Turns")
+    later = GenerationAttempt.objects.filter(step="verdict", realisation__is_opening=False)
+    asking = {"state": "leased", "lease": uuid4(), "leased_until": timezone.now() + timedelta(minutes=5)}
+    Realisation.objects.filter(pk__in=later.values("realisation")).update(**asking)
+    assert later.update(outcome="sent") == 16
+    run = runs.start_judge_run(judge=judge.judge, dataset=dataset, rubric_version=utterance_rubric(project=cast.kassa))
+    taken = calls.take_calls(run=run, limit=100)
+    assert (taken.requests, taken.reused) == ([], 32)
+    waiting = Call.objects.filter(run=run, state="waiting")
+    assert waiting.count() == waiting.filter(not_before__gt=timezone.now() - timedelta(seconds=1)).count() == 16
+    Realisation.objects.filter(pk__in=later.values("realisation")).update(
+        state="written", lease=None, leased_until=None
+    )
+    later.update(outcome="replied")
+    assert worked(run).settled == 32
+    assert provider.control()["requests"] == 0
+
+
+def test_no_id_of_a_turn_names_a_model_or_is_that_of_another(cast: Cast, provider: RunningProvider) -> None:
+    plan, _judge = _judged(cast)
+    plan.generators.filter(name=BOTS[0]).update(name="opening")
+    dataset = store_utterances(plan=plan, name="Turns")
+    assert dataset.items.count() == len(judged_tries(plan)) == 32
+    keys = [*dataset.items.values_list("external_id", flat=True)]
+    assert not [key for key in keys if any(name in key for name in ("opening", BOTS[1], *SIMULATED_USERS))]
+    assert set(dataset.items.values_list("attributes__chatbot", flat=True)) == {"", "opening", BOTS[1]}
+
+
+@pytest.mark.both_databases
+def test_only_verdicts_take_up_the_index_of_replies(cast: Cast) -> None:
+    definition = "SELECT indexdef FROM pg_indexes WHERE indexname = %s"
+    if connection.vendor == "sqlite":
+        definition = "SELECT sql FROM sqlite_master WHERE name = %s"
+    with connection.cursor() as cursor:
+        cursor.execute(definition, ["generation_verdict_key"])
+        [written] = cursor.fetchone()
+    assert "WHERE" in written and "reply_key" in written.split("WHERE")[1]

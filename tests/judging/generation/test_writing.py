@@ -248,16 +248,21 @@ writing.work_on_generator({generator})
 """
 
 
+def kill_a_worker(provider: RunningProvider, plan: GenerationPlan, *, before_store: bool, times: int) -> None:
+    """Write the texts of the plan's generator in a process that dies: before it stores outcomes so many ``times``, or
+    when the last row is stored."""
+    code = HERE.format(before=before_store, times=times, generator=plan.generators.get().pk)
+    entry = [{"name": "simulated", "base_url": provider.base_url, "simulated": True}]
+    environ = {**os.environ, "DATABASE_URL": database_url(), "PANELBENCH_PROVIDERS": json.dumps(entry)}
+    assert subprocess.run([sys.executable, "-c", code], env=environ, check=False).returncode == -9
+
+
 @pytest.mark.both_databases
 @pytest.mark.parametrize("moment", ["between reply and store", "between the last row and the end"])
 def test_killed_at_each_write(cast: Cast, provider: RunningProvider, moment: str) -> None:
     provider.control(latency=0.05)
     plan = begun(cast, models=("sim-steady",), languages=["et"], families=40)
-    generator = plan.generators.get()
-    code = HERE.format(before=moment == "between reply and store", times=2, generator=generator.pk)
-    entry = [{"name": "simulated", "base_url": provider.base_url, "simulated": True}]
-    environ = {**os.environ, "DATABASE_URL": database_url(), "PANELBENCH_PROVIDERS": json.dumps(entry)}
-    assert subprocess.run([sys.executable, "-c", code], env=environ, check=False).returncode == -9
+    kill_a_worker(provider, plan, before_store=moment == "between reply and store", times=2)
     lost = GenerationAttempt.objects.filter(outcome="sent").count()
     progress = written(plan)
     assert (progress.written, progress.phase, progress.lost) == (40, PlanPhase.FINISHED, lost)
