@@ -13,6 +13,7 @@ from annotation.writers.tables import number
 
 NUMBERS: dict[str, tuple[float, float]] = {
     "half_width": (0.001, 1000.0),
+    "difference": (0.001, 1000.0),
     "reliability": (0.5, 0.99),
     "epsilon": (0.0, 1.0),
     "budget": (1.0, 1e9),
@@ -21,7 +22,7 @@ NUMBERS: dict[str, tuple[float, float]] = {
 PRICE = "price."
 PRICES = (0.001, 1e6)
 SPLITS = ("neyman", "minimax")
-USUAL = {"half_width": 0.25, "reliability": 0.8, "epsilon": 0.15}
+USUAL = {"half_width": 0.25, "difference": 0.25, "reliability": 0.8, "epsilon": 0.15}
 Goal = tuple[str, str]
 
 

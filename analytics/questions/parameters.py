@@ -186,7 +186,7 @@ _DECLARED = (
     QuestionParameter(
         "goal",
         "goals",
-        "NAME=VALUE: half_width, reliability, epsilon, budget, price.LANGUAGE or split, for plan.*.",
+        "NAME=VALUE: half_width, difference, reliability, epsilon, budget, price.LANGUAGE or split, for plan.*.",
         is_list=True,
         read=parsed_goal,
     ),

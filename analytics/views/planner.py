@@ -43,14 +43,28 @@ def _cell(shown: ShownSection, row: EstimateRow | None, *lines: str) -> GridCell
     figure = Figure.of(row)
     pilot = _("pilot: %s") % figure.basis
     if row["value"] is None:
-        return GridCell(lines=(_("undefined"), figure.reason, pilot), url=shown.page.items_address(row))
+        return GridCell(lines=(_("no plan"), figure.reason, pilot), url=shown.page.items_address(row))
     below, url = tuple(line for line in (*lines, pilot) if line), shown.page.items_address(row)
     return GridCell(_count(row["value"]), below, url=url, title=figure.note)
 
 
+def _further(shown: ShownSection, row: EstimateRow | None, *lines: str) -> GridCell:
+    """How many more than the pilot has; below it, the total."""
+    cell = _cell(shown, row, *lines)
+    if row is None or row["value"] is None:
+        return cell
+    now, needed = row["n_items"], round(row["value"])
+    total = _("%(now)s of %(all)s so far") % {"now": f"{now:,}", "all": f"{needed:,}"}
+    return replace(cell, number=_more(needed - now), lines=(total, *cell.lines))
+
+
+def _more(further: float) -> str:
+    return _("%s more") % _count(further) if further > 0 else _("enough")
+
+
 # --- sections --------------------------------------------------------------------------------------------------------
 def _items(shown: ShownSection) -> None:
-    shown.cells_of(lambda found: _cell(shown, found.get("plan.items_needed")))
+    shown.cells_of(lambda found: _further(shown, found.get("plan.items_needed")))
     shown.note(
         _("A decision about a judge needs at least %d items all the same.") % SMALL,
         _("An estimate from the ratings so far, without an interval."),
@@ -71,22 +85,30 @@ def _labels(shown: ShownSection) -> None:
         row = found["plan.labels_needed"]
         key = row.get(question.rows), row.get(question.columns)
         with_judge = places.get((*key, "judge"))
-        return _cell(shown, places.get((*key, "humans")), _with_judge(with_judge))
+        return _further(shown, places.get((*key, "humans")), _with_judge(with_judge))
 
     shown.cells_of(build)
     shown.note(_("An estimate from the ratings so far, without an interval. Clusters are not counted in."))
 
 
 def _with_judge(row: EstimateRow | None) -> str:
-    """The labels with a judge beside them; a correction takes `FEWEST_FOR_CORRECTION` at least."""
+    """How many more labels with a judge beside them; a correction takes `FEWEST_FOR_CORRECTION` at least."""
     if row is None or row["value"] is None:
         return ""
-    if row["value"] < FEWEST_FOR_CORRECTION:
-        return _("with the judge: %d, the fewest for a correction") % FEWEST_FOR_CORRECTION
-    return _("with the judge: %s") % _count(row["value"])
+    return _("with the judge: %s") % _more(max(row["value"], FEWEST_FOR_CORRECTION) - row["n_items"])
+
+
+def _difference(shown: ShownSection) -> None:
+    shown.cells_of(lambda found: _further(shown, found.get("plan.items_for_difference")))
+    shown.note(
+        _("Items of each generator. With as many, 80% of studies would show a difference of this size."),
+        _("An estimate from the ratings so far, without an interval."),
+    )
 
 
 def _stop(shown: ShownSection) -> None:
+    from analytics.stats.planning.pilot import TOO_EARLY
+
     goal = float(dict(shown.question.goals).get("half_width", USUAL["half_width"]))
 
     def build(found: CellRows) -> GridCell:
@@ -94,8 +116,15 @@ def _stop(shown: ShownSection) -> None:
         if row["value"] is None:
             return figure_cell(shown.page, row, inked=False)
         half = (row["high"] - row["low"]) / 2
+        if row["note"] == TOO_EARLY:
+            cell = figure_cell(shown.page, row, inked=False)
+            nothing = _("too early: every mean of the scale is still possible")
+            return GridCell(_("Not yet"), (nothing, *cell.lines[1:]), url=cell.url, title=cell.title)
         words = _("you may stop: ± %(half).2f") if half <= goal else _("continue: ± %(half).2f so far")
-        return replace(figure_cell(shown.page, row, words % {"half": half}, inked=False), few="")
+        cell = figure_cell(shown.page, row, inked=False)
+        mean = f"{cell.number} {cell.lines[0]}"
+        answer = _("Yes") if half <= goal else _("Not yet")
+        return replace(cell, number=answer, lines=(words % {"half": half}, mean, *cell.lines[1:]), few="")
 
     shown.cells_of(build)
     shown.note(
@@ -210,12 +239,22 @@ PLANNER = PartsPage(
             "labels",
             title=gettext_lazy("Labels for a mean"),
             about=gettext_lazy(
-                "How many labelled items give the panel’s mean a 95% interval of this half width. Second line: the "
-                "number if the judge’s scores of all items are used, too (PPI++)."
+                "How many more labelled items give the panel’s mean a 95% interval of this half width; also with the "
+                "judge’s scores of all items (PPI++). No plan where the raters agree too little."
             ),
             empty=gettext_lazy("A plan needs labelled items on an ordered scale, with scores that are not all equal."),
             build=_labels,
             statistics=("plan.labels_needed",),
+            columns="language",
+            needs_order=True,
+        ),
+        Section(
+            "difference",
+            title=gettext_lazy("Telling two generators apart"),
+            about=gettext_lazy("How many more items of each generator show a difference of the size above."),
+            empty=gettext_lazy("This needs rated items of two generators or more, with scores in order."),
+            build=_difference,
+            statistics=("plan.items_for_difference",),
             columns="language",
             needs_order=True,
         ),
@@ -250,7 +289,7 @@ PLANNER = PartsPage(
         Section(
             "items",
             title=gettext_lazy("Items for agreement"),
-            about=gettext_lazy("Items with which Krippendorff’s α is known to the half width at 95%."),
+            about=gettext_lazy("How many more items with which Krippendorff’s α is known to the half width at 95%."),
             empty=gettext_lazy("A plan for α needs items with two ratings or more."),
             build=_items,
             statistics=("plan.items_needed",),

@@ -314,6 +314,12 @@ def test_a_plan_counts_labels_from_the_spread_and_splits_a_budget(cast: Cast, ju
     assert by_language["en"] / by_language["et"] == pytest.approx(sd["en"] / sd["et"] * np.sqrt(2), rel=0.05)
     text = text_of(opened(client, judged, "planner", "", goals))
     assert "with the judge:" in text and "pilot: 30 items × 3 raters" in text
+    for tag in LANGUAGES:
+        needed = math.ceil((z * np.std(means[tag], ddof=1) / 0.2) ** 2)
+        assert f"{needed - 30} more 30 of {needed} so far" in text
+    assert "AMOUNT" not in text and "goal=" not in text_of(opened(client, judged, "planner", "budget"))
+    early = text_of(opened(client, judged, "planner", "stop"))
+    assert "[0.00, 3.00]" not in early, "the whole scale is no answer"
     page = opened(client, judged, "planner", "", goals)
     assert 'name="prices" value="en 1, et 2"' in page and 'name="half_width" inputmode="decimal" value="0.2"' in page
     without = text_of(opened(client, judged, "planner", "budget"))

@@ -19,7 +19,7 @@ from analytics.stats.planning.pilot import expected_error, inclusion_probabiliti
 from annotation import allocation
 from annotation.desk import leasing, service
 from annotation.desk.answers import Answer
-from annotation.models import Campaign, Duty, Selection
+from annotation.models import Annotation, Campaign, Duty, Rating, Selection
 from tests import make
 from tests.analytics import scene
 from tests.annotation import scene as desks
@@ -216,4 +216,16 @@ def test_the_page_says_whether_labelling_may_stop(cast: Cast, piloted: tuple[Cam
     assert "as narrow as the goal of 2" in row["note"]
     address = f"/p/kassa/numbers/{campaign.pk}/planner/stop/?half_width=2"
     page = scene.answered(cast.client("aino"), campaign, address).content.decode()
-    assert "you may stop: ±" in page
+    assert "you may stop: ±" in page and ">Yes<" in page.replace("\n", "")
+    few = ratings_of_first(campaign, 2)
+    page = scene.answered(cast.client("aino"), few, f"/p/kassa/numbers/{few.pk}/planner/stop/").content.decode()
+    assert "Not yet" in page and "too early: every mean of the scale is still possible" in page
+    assert "[0.00, 3.00]" not in page
+
+
+def ratings_of_first(campaign: Campaign, kept: int) -> Campaign:
+    """The campaign with the ratings of its first items only."""
+    first = campaign.dataset.items.order_by("ordinal")[:kept].values_list("pk", flat=True)
+    Rating.objects.filter(annotation__campaign=campaign).exclude(annotation__item__in=list(first)).delete()
+    Annotation.objects.filter(campaign=campaign).exclude(item__in=list(first)).delete()
+    return campaign

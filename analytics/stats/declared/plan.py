@@ -22,6 +22,9 @@ STATISTICS = (
     Statistic("plan.items_needed", _PLAN, translatable("Items for an α of that width"), items="two scores"),
     Statistic("plan.raters_needed", _PLAN, translatable("Raters per item for that reliability"), items="two scores"),
     Statistic(
+        "plan.items_for_difference", _PLAN, translatable("Items of each generator for a difference of that size")
+    ),
+    Statistic(
         "plan.alt_test_power",
         _PLAN,
         translatable("Power of the alternative annotator test, with that ε"),

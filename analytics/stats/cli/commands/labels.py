@@ -121,6 +121,9 @@ def _configure_plan(parser: argparse.ArgumentParser) -> None:
         "--half-width", type=options.positive, default=0.1, metavar="H", help="an interval of value +- H"
     )
     goals.add_argument(
+        "--difference", type=options.positive, default=0.25, metavar="D", help="of two generators, to be found"
+    )
+    goals.add_argument(
         "--reliability", type=options.positive, default=0.8, metavar="R", help="of the mean of an item's raters"
     )
     goals.add_argument("--budget", type=options.positive, metavar="MONEY", help="to share out over languages")
@@ -151,6 +154,7 @@ def _run_plan(arguments: argparse.Namespace, table: RatingsTable) -> list[CellEs
     try:
         goals = Goals(
             half_width=arguments.half_width,
+            difference=arguments.difference,
             reliability=arguments.reliability,
             epsilon=arguments.epsilon,
             min_items=arguments.min_items,
@@ -265,6 +269,7 @@ SUBCOMMANDS = {
         absent={
             "*": "no item is scored by the judge or by an annotator",
             "alt_test_power": "it needs --judge",
+            "items_for_difference": "it needs two generators with rated items",
             "labels_affordable": "it needs --budget, and a language whose labels vary",
         },
         speaks_for="these raters",

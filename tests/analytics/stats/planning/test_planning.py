@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from analytics.stats.core.estimates import Estimate
+from analytics.stats.core.scales import Scale
+from analytics.stats.core.tables import RatingsTable
+from analytics.stats.core.validation import ratings_table
 from analytics.stats.planning import pilot
 
 
@@ -39,6 +44,64 @@ def test_the_floor_is_paid_first_and_minimax_evens_the_widths() -> None:
     assert even["et"] / even["fi"] == pytest.approx(4, rel=0.02)
     with pytest.raises(ValueError, match="more than the budget"):
         pilot.allocate_labels(10, {"et": 1.0}, {"et": 1.0})
+
+
+def ratings(humans: np.ndarray, generator: np.ndarray, cluster: np.ndarray) -> RatingsTable:
+    """(N, J) scores of the criterion c on the scale 0 to 4."""
+    rows = [
+        (f"i{item}", f"s{cluster[item]}", "c", f"h{rater}", "annotator", score, generator[item])
+        for item, given in enumerate(humans)
+        for rater, score in enumerate(given)
+    ]
+    columns = ["item", "cluster", "criterion", "rater", "rater_kind", "score", "generator"]
+    return ratings_table(pd.DataFrame(rows, columns=columns), scales={"c": Scale((0, 1, 2, 3, 4), "ordinal")})
+
+
+def planned(table: RatingsTable, statistic: str) -> Estimate:
+    (row,) = pilot.pilot_report(table, pilot.Goals(half_width=0.25, difference=0.5), statistics=[statistic])
+    return row.estimate
+
+
+def test_where_nobody_agrees_there_is_no_plan() -> None:
+    """Scores by chance have means that vary little: 60 items, 5 raters. Agreeing raters give a number."""
+    rng = np.random.default_rng(4)
+    one = np.zeros(60)
+    chance = planned(ratings(rng.integers(0, 5, (60, 5)).astype(float), one, np.arange(60)), "labels_needed")
+    assert chance.value is None
+    assert str(chance.reason).startswith("the raters agree too little to plan on their scores: alpha ")
+    truth = rng.integers(0, 5, 60).astype(float)
+    agreeing = planned(ratings(truth[:, None].repeat(5, axis=1), one, np.arange(60)), "labels_needed")
+    assert agreeing.value == pilot.labels_for_mean(float(truth.std(ddof=1)), 0.25)
+
+
+def test_items_for_a_difference_worked_by_hand() -> None:
+    """40 scenarios of two generators, b half a point above a or equal to it: the differences' sd is .2532."""
+    truth = np.repeat(np.arange(40) % 4, 2).astype(float)
+    above = np.where(np.arange(80) % 2, (np.arange(80) // 2) % 2, 0)
+    generator = np.array(["a", "b"] * 40)
+    paired = planned(
+        ratings((truth + above)[:, None].repeat(2, axis=1), generator, np.arange(80) // 2), "items_for_difference"
+    )
+    sd = float(np.std(np.arange(40) % 2, ddof=1))
+    assert (paired.variant, paired.n_items, paired.value) == ("paired", 40, np.ceil((2.8016 * sd / 0.5) ** 2))
+    apart = planned(
+        ratings((truth + above)[:, None].repeat(2, axis=1), generator, np.arange(80)), "items_for_difference"
+    )
+    within = np.sqrt((np.var(truth[::2], ddof=1) + np.var((truth + above)[1::2], ddof=1)) / 2)
+    assert (apart.variant, apart.value) == ("independent", np.ceil(2 * (2.8016 * within / 0.5) ** 2))
+    alone = pilot.pilot_report(
+        ratings(truth[:, None], np.zeros(80), np.arange(80)), pilot.Goals(), statistics=["items_for_difference"]
+    )
+    assert alone == []
+
+
+def test_the_promised_share_of_studies_shows_the_difference() -> None:
+    """Simulation: two generators 1/2 apart, sd 1 within; n items of each from the formula."""
+    rng = np.random.default_rng(6)
+    n = int(np.ceil(2 * (2.8016 / 0.5) ** 2))
+    a, b = rng.normal(0, 1, (2000, n)), rng.normal(0.5, 1, (2000, n))
+    z = (b.mean(axis=1) - a.mean(axis=1)) / np.sqrt((a.var(axis=1, ddof=1) + b.var(axis=1, ddof=1)) / n)
+    assert np.mean(np.abs(z) > 1.96) == pytest.approx(0.8, abs=0.03)
 
 
 def test_power_grows_with_items() -> None:
