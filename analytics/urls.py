@@ -26,16 +26,12 @@ from analytics.views import (
     study,
     workload,
 )
-from analytics.views.agreement import AGREEMENT
-from analytics.views.calibration import CALIBRATION
-from analytics.views.planner import PLANNER, draw_next_items_view
+from analytics.views.all_statistics import PARTS_PAGES, all_statistics
+from analytics.views.generators import ROUTES_OF_STABILITY
+from analytics.views.planner import draw_next_items_view
 from analytics.views.projects import workflow_page
-from analytics.views.rater_models import RATER_MODELS
-from analytics.views.results import RESULTS
-from analytics.views.stability import STABILITY
-from analytics.views.workload import ANNOTATORS
+from analytics.views.report_tab import report_tab
 
-PARTS_PAGES = (AGREEMENT, RATER_MODELS, ANNOTATORS, CALIBRATION, STABILITY, RESULTS, PLANNER)
 pages = [
     path("p/<slug:project>/", projects.project_page, name="project"),
     path("p/<slug:project>/numbers/", numbers.numbers_page, name="numbers"),
@@ -49,6 +45,8 @@ pages = [
     path(
         "p/<slug:project>/numbers/<int:campaign>/<int:snapshot>/bias.svg", numbers.bias_chart, name="numbers_bias_chart"
     ),
+    path("p/<slug:project>/numbers/<int:campaign>/all/", all_statistics, name="all_statistics"),
+    path("p/<slug:project>/numbers/<int:campaign>/report/", report_tab, name="report"),
     path("p/<slug:project>/numbers/<int:campaign>/explore/", explore.explore_page, name="numbers_explore"),
     path(
         "p/<slug:project>/numbers/<int:campaign>/explore/cells.csv",
@@ -65,6 +63,7 @@ pages = [
     path("p/<slug:project>/numbers/<int:campaign>/comparison/", comparison.comparison_page, name="numbers_comparison"),
     path("p/<slug:project>/numbers/<int:campaign>/planner/draw/", draw_next_items_view, name="numbers_draw"),
     *(route for page in PARTS_PAGES for route in page.routes),
+    *ROUTES_OF_STABILITY,
     path("p/<slug:project>/numbers/<int:campaign>/judges/", decisions.judge_decisions, name="judge_decisions"),
     path("p/<slug:project>/numbers/<int:campaign>/workflow/", workflow_page, name="workflow"),
     path("p/<slug:project>/numbers/<int:campaign>/audits/", audits.judge_audits, name="judge_audits"),

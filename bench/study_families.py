@@ -312,7 +312,7 @@ def _stability(study: StudyOverHttp, campaign: int, items: Mapping[str, Any], ru
     }
     for key, line in by_criterion.items():
         study.note(f"τ-b of the judge, {key}", line or "undefined")
-    base = f"/p/bench/numbers/{campaign}/stability/"
+    base = f"/p/bench/numbers/{campaign}/results/"
     _until(lambda: "being computed" not in study.page(base), "the page of rankings")
     first_page = study.page(base)
     assert all(model in first_page for model in MODELS), first_page[:2_000]

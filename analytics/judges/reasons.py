@@ -292,9 +292,9 @@ class CellDecision:
                 _("Asked again, it changes %(share)s of its scores; the whole interval has to be %(needed)s or less.")
                 % shown
             )
+        shown |= {"tau": f"{t.tau_b:.2f}", "low": f"{t.tau_b_low:.2f}"}
         if (name, "not certain") in _SENTENCES and not finding.get("certain", True):
             return str(_SENTENCES[name, "not certain"]) % shown
-        shown |= {"tau": f"{t.tau_b:.2f}", "low": f"{t.tau_b_low:.2f}"}
         return str(_SENTENCES[name, bool(holds)]) % shown
 
     def _copy(self) -> str:

@@ -49,18 +49,20 @@ GROUPS = (
             CampaignPage(_("Declared judges"), "judges"),
         ),
     ),
-    (
-        _("Generators"),
-        (CampaignPage(_("Results"), "numbers_results"), CampaignPage(_("Stability"), "numbers_stability")),
-    ),
+    (_("Generators"), (CampaignPage(_("Generators"), "numbers_results"),)),
     (
         _("Next"),
         (CampaignPage(_("Workflow"), "workflow"), CampaignPage(_("Planner"), "numbers_planner")),
     ),
     (_("Items"), (CampaignPage(_("Items"), "numbers_items", ("numbers_item",)),)),
+    (_("Report"), (CampaignPage(_("Report"), "report"),)),
     (
         _("All statistics"),
-        (CampaignPage(_("Figures"), "campaign_numbers"), CampaignPage(_("Explore"), "numbers_explore")),
+        (
+            CampaignPage(_("All statistics"), "all_statistics"),
+            CampaignPage(_("Figures"), "campaign_numbers"),
+            CampaignPage(_("Explore"), "numbers_explore"),
+        ),
     ),
     (
         _("Settings"),

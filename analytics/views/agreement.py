@@ -462,6 +462,7 @@ AGREEMENT = PartsPage(
             build=_classes,
             statistics=("class_share",),
             columns="language",
+            is_catalogue=True,
         ),
         Section(
             "raters",
@@ -495,6 +496,7 @@ AGREEMENT = PartsPage(
             build=_criteria,
             statistics=("criteria_spearman",),
             needs_order=True,
+            is_catalogue=True,
         ),
         Section(
             "applicability",
@@ -504,6 +506,7 @@ AGREEMENT = PartsPage(
             build=plain_cells,
             statistics=("applicability_agreement", "applicability_ac"),
             columns="language",
+            is_catalogue=True,
         ),
         Section(
             "rationales",
@@ -512,6 +515,7 @@ AGREEMENT = PartsPage(
             empty=gettext_lazy("Nothing is rated yet."),
             build=_rationales,
             statistics=("rationale_share", "rationale_length"),
+            is_catalogue=True,
         ),
         Section(
             "time",

@@ -356,6 +356,7 @@ CALIBRATION = PartsPage(
             statistics=("score_share",),
             columns="language",
             one_criterion=True,
+            is_catalogue=True,
         ),
         Section(
             "f1",
@@ -368,6 +369,7 @@ CALIBRATION = PartsPage(
             statistics=("beside.f1", "beside.human_f1"),
             columns="language",
             one_criterion=True,
+            is_catalogue=True,
         ),
         Section(
             "correlation",
@@ -392,6 +394,7 @@ CALIBRATION = PartsPage(
             rows="generator",
             columns="language",
             needs_order=True,
+            is_catalogue=True,
         ),
         Section(
             "confidence",
@@ -404,6 +407,7 @@ CALIBRATION = PartsPage(
             build=_confidence,
             statistics=("beside.verdict_confidence",),
             columns="language",
+            is_catalogue=True,
         ),
         Section(
             "alt-test",
@@ -428,6 +432,7 @@ CALIBRATION = PartsPage(
             statistics=("alt_test.alt_test_power",),
             columns="language",
             one_criterion=True,
+            is_catalogue=True,
         ),
         Section(
             "ceiling",
@@ -452,6 +457,7 @@ CALIBRATION = PartsPage(
             build=_judges,
             statistics=("judges.spearman", "judges.accuracy"),
             one_criterion=True,
+            is_catalogue=True,
         ),
     ),
     offered=_offered,

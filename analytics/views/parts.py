@@ -1,7 +1,7 @@
-"""Pages of sections that are questions each: Agreement, Calibration, Stability, Results, Planner.
+"""Pages of sections that are questions each: Agreement, Calibration, Generators, Planner.
 
-A section has an address of its own. The page shows the first one; the others ask for themselves when they come into
-view, and again every two seconds while a worker computes their answer.
+A section has an address of its own. The page shows one; the others ask for themselves when their fold is opened, and
+again every two seconds while a worker computes their answer.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def parameter_pairs(fields: QueryDict) -> list[tuple[str, str]]:
 EVERY_JUDGE = frozenset({"judges", "parallel", "juries"})
 """Sections on all judges, not on the chosen one."""
 OWN_COLUMNS = frozenset({"ranks", "rankings", "judge", "survival", "surface", "parallel", "pivot", "juries"})
-"""Sections on rankings in languages (Stability), which no other column cuts."""
+"""Sections on rankings in languages, which no other column cuts."""
 
 
 def chosen_judge(question: NumbersQuestion, choices: QuestionChoices) -> str:
@@ -100,10 +100,10 @@ def _on_one_scale(campaign: Campaign, question: NumbersQuestion, chosen: str) ->
 class PartsPage:
     """A page of sections. `name`: in its addresses, `numbers_NAME` and `numbers_NAME_part`, and in its files' names.
 
-    `sections` in their order, the first shown at once. `asked`: the question of a section. `about`: what the page's
-    question is about, which a section is given; it refuses a question that the page is not for. `pairs`: the parameters
-    of an address, where the form has fields of its own. `offered`: what else the form and the page need, `nothing`
-    among it where there is nothing to show and why.
+    `sections` in their order. `opening` names the one that is shown at once, the first where it names none. `asked`:
+    the question of a section. `about`: what the page's question is about, which a section is given; it refuses a
+    question that the page is not for. `pairs`: the parameters of an address, where the form has fields of its own.
+    `offered`: what else the form and the page need, `nothing` among it where there is nothing to show and why.
     """
 
     name: str
@@ -112,6 +112,7 @@ class PartsPage:
     offered: Offered
     asked: Asked = judge_question
     about: Callable[[NumbersQuestion], str] = lambda _question: ""
+    opening: Callable[[QuestionChoices], str] = lambda _choices: ""
     pairs: Callable[[QueryDict], list[tuple[str, str]]] = parameter_pairs
 
     @property
@@ -130,16 +131,15 @@ class PartsPage:
 
     @method_decorator([require_safe, login_required, page_cache.cached_page])
     def whole(self, request: HttpRequest, project: str, campaign: int) -> HttpResponse:
-        """The form and the first section; the others ask for themselves when they come into view."""
+        """The form and one section; the others are folded and ask for themselves when they are opened."""
         current = shown_campaign(request.user, project, campaign)
         choices = question_choices(current)
         context = self._context(current) | {"title": self.title}
         try:
             question = self._question(request, choices)
             offered = self.offered(current, question, choices)
-            first = (
-                {} if "nothing" in offered else self._part(current, question, self.sections[0], choices, request.user)
-            )
+            opening = self._opening(choices)
+            first = {} if "nothing" in offered else self._part(current, question, opening, choices, request.user)
         except Refused as refused:
             question = NumbersQuestion()
             offered = self.offered(current, question, choices)
@@ -151,8 +151,8 @@ class PartsPage:
             return render(request, "analytics/agreement.html", context, status=422)
         sections = [
             {"name": each.name, "title": each.title, "address": self._address(current, question, each.name)}
-            for each in self.sections[1:]
-            if first
+            for each in self.sections
+            if first and each != opening and not each.is_catalogue
         ]
         context |= {
             "form": QuestionForm(question, choices, criterion_names(current)),
@@ -173,7 +173,7 @@ class PartsPage:
         about = {
             "title": self.parts[part].title,
             "is_alone": True,
-            "folds": is_inserted and part != self.sections[0].name,
+            "is_folded": is_inserted and part != self._opening(choices).name,
         }
         context = self._context(current) | about
         try:
@@ -182,6 +182,9 @@ class PartsPage:
         except Refused as refused:
             return render(request, template, {**context, "refusal": refused.sentence}, status=422)
         return render(request, template, context)
+
+    def _opening(self, choices: QuestionChoices) -> Section:
+        return self.parts.get(self.opening(choices), self.sections[0])
 
     def _context(self, campaign: Campaign) -> dict[str, Any]:
         here = reverse(f"numbers_{self.name}", args=[campaign.project.slug, campaign.pk])
@@ -224,12 +227,7 @@ class PartsPage:
         }
 
     def _address(self, campaign: Campaign, question: NumbersQuestion, part: str) -> str:
-        here = [campaign.project.slug, campaign.pk]
-        address = (
-            reverse(f"numbers_{self.name}", args=here)
-            if part == self.sections[0].name
-            else reverse(f"numbers_{self.name}_part", args=[*here, part])
-        )
+        address = reverse(f"numbers_{self.name}_part", args=[campaign.project.slug, campaign.pk, part])
         return f"{address}?{question.query}" if question.query else address
 
     def _addresses(

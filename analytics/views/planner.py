@@ -316,6 +316,7 @@ PLANNER = PartsPage(
             statistics=("plan.alt_test_power",),
             columns="language",
             one_criterion=True,
+            is_catalogue=True,
         ),
     ),
     offered=_offered,

@@ -211,6 +211,7 @@ RATER_MODELS = PartsPage(
             rows="variant",
             columns="criterion",
             needs_order=True,
+            is_catalogue=True,
         ),
         Section(
             "errors",
@@ -226,6 +227,7 @@ RATER_MODELS = PartsPage(
             rows="annotator",
             columns="language",
             one_criterion=True,
+            is_catalogue=True,
         ),
         Section(
             "languages",

@@ -1,11 +1,10 @@
-"""The Results page: the generators by the panel and by the judge, and corrected by both together (METHODS 3)."""
+"""Sections of Generators: their means by the panel and by the judge, and corrected by both together (METHODS 3)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
@@ -14,15 +13,11 @@ from analytics.figure_words import translated_message
 from analytics.figures import Figure
 from analytics.grids import NOTHING, CellRows, EstimateRow, GridCell, rows_by, text_of
 from analytics.places import CORRECTED, DIFFERENCE, JUDGE, LABELS, LEADERBOARD, PANEL, POOLED, place_range
-from analytics.questions.asked import QuestionChoices
-from analytics.questions.question import NumbersQuestion
 from analytics.questions.question_names import column_name
 from analytics.score_views import ranks_of_means
 from analytics.stats.core.messages import is_approximate
-from analytics.views.parts import PartsPage, chosen_judge
 from analytics.views.sections import Section, ShownSection, figure_cell, number_line
-from analytics.views.survival import SURVIVAL_SECTION
-from annotation.models import Campaign, Criterion
+from annotation.models import Criterion
 
 MACRO = "leaderboard.macro_mean"
 PREFERENCES = tuple(f"preference.{name}" for name in ("strength", "win", "tie", "loss"))
@@ -219,112 +214,92 @@ def _win(shown: ShownSection, found: CellRows) -> GridCell:
     return replace(figure_cell(shown.page, win, *lines, inked=False), url="")
 
 
-# --- the page --------------------------------------------------------------------------------------------------------
-def _offered(campaign: Campaign, question: NumbersQuestion, choices: QuestionChoices) -> dict[str, Any]:
-    """The judges to choose from; or what is missing."""
-    if len(choices.generators) < 2 and not {"model_a", "model_b"} <= set(choices.attributes):
-        more = _("Results compare generators: the items’ column “generator” names fewer than two.")
-        return {"nothing": _("There is nothing to compare"), "nothing_more": more}
-    if not choices.judges:
-        more = _("Run a judge on all items, or import verdicts: the panel’s own means are under Numbers.")
-        return {"nothing": _("No judge has scored these items"), "nothing_more": more}
-    if not choices.raters:
-        more = _("A judge is corrected by people: let a panel rate a sample of the items, or import ratings.")
-        return {"nothing": _("Nobody has rated these items"), "nothing_more": more}
-    note = _("A correction needs 20 labelled items of a generator, and items that only the judge scored.")
-    return {"judges": choices.judges, "judge": chosen_judge(question, choices), "form_note": note}
-
-
-RESULTS = PartsPage(
-    name="results",
-    title=gettext_lazy("Results"),
-    sections=(
-        Section(
-            "board",
-            title=gettext_lazy("Generators over all languages"),
-            about=_CELL,
-            empty=_EMPTY,
-            build=_board,
-            statistics=LEADERBOARD,
-            rows="generator",
-            one_criterion=True,
-            needs_order=True,
-        ),
-        Section(
-            "languages",
-            title=gettext_lazy("Generators in each language"),
-            about=gettext_lazy(
-                "The first figure is the mean corrected in this language alone. The last one has a calibrator that is "
-                "drawn towards that of all languages. The mean itself is not drawn: that would hide a language that "
-                "differs."
-            ),
-            empty=_EMPTY,
-            build=_board,
-            statistics=(*LEADERBOARD, POOLED),
-            rows="generator",
-            columns="language",
-            one_criterion=True,
-            needs_order=True,
-        ),
-        Section(
-            "criteria",
-            title=gettext_lazy("Generators on each criterion"),
-            about=gettext_lazy("All items of all languages count once, each criterion on its own scale."),
-            empty=_EMPTY,
-            build=_board,
-            statistics=LEADERBOARD,
-            rows="generator",
-            columns="criterion",
-            needs_order=True,
-        ),
-        Section(
-            "differences",
-            title=gettext_lazy("Differences of two generators"),
-            about=gettext_lazy(
-                "The first generator less the second, in points, on the scenarios that both answered. "
-                "The judge’s difference counts on scenarios without labels."
-            ),
-            empty=_EMPTY,
-            build=_differences,
-            statistics=LEADERBOARD[-1:],
-            columns="language",
-            one_criterion=True,
-            needs_order=True,
-        ),
-        SURVIVAL_SECTION,
-        Section(
-            "tasks",
-            title=gettext_lazy("Every task type counts once"),
-            about=gettext_lazy(
-                "The first figure is the macro mean: every task type counts once, however many items it has. The mean "
-                "of all items stands below it, with both ranks."
-            ),
-            empty=gettext_lazy(
-                "A mean over task types needs items with an attribute “task_type” or “macro_group” of two values or "
-                "more, and labels of every type."
-            ),
-            build=_tasks,
-            statistics=(MACRO, *LEADERBOARD[:3]),
-            rows="generator",
-            columns="criterion",
-            needs_order=True,
-        ),
-        Section(
-            "preferences",
-            title=gettext_lazy("Preferences between two candidates"),
-            about=gettext_lazy(
-                "Items that show two candidates. The strength is the log odds of being preferred to the mean generator "
-                "(Bradley-Terry, a tie is half a win); two generators with strengths s and t: 1 / (1 + exp(t − s))."
-            ),
-            empty=gettext_lazy(
-                "No criterion on a scale from 1 to 2 compares two candidates of items with the attributes “model_a” "
-                "and “model_b”."
-            ),
-            build=_preferences,
-            statistics=PREFERENCES,
-            rows="criterion",
-            columns="",
-        ),
+# --- what the page lists ------------------------------------------------------------------------------------------
+RESULT_SECTIONS = (
+    Section(
+        "board",
+        title=gettext_lazy("Generators over all languages"),
+        about=_CELL,
+        empty=_EMPTY,
+        build=_board,
+        statistics=LEADERBOARD,
+        rows="generator",
+        one_criterion=True,
+        needs_order=True,
     ),
-    offered=_offered,
+    Section(
+        "languages",
+        title=gettext_lazy("Generators in each language"),
+        about=gettext_lazy(
+            "The first figure is the mean corrected in this language alone. The last one has a calibrator that is "
+            "drawn towards that of all languages. The mean itself is not drawn: that would hide a language that "
+            "differs."
+        ),
+        empty=_EMPTY,
+        build=_board,
+        statistics=(*LEADERBOARD, POOLED),
+        rows="generator",
+        columns="language",
+        one_criterion=True,
+        needs_order=True,
+    ),
+    Section(
+        "criteria",
+        title=gettext_lazy("Generators on each criterion"),
+        about=gettext_lazy("All items of all languages count once, each criterion on its own scale."),
+        empty=_EMPTY,
+        build=_board,
+        statistics=LEADERBOARD,
+        rows="generator",
+        columns="criterion",
+        needs_order=True,
+    ),
+    Section(
+        "differences",
+        title=gettext_lazy("Differences of two generators"),
+        about=gettext_lazy(
+            "The first generator less the second, in points, on the scenarios that both answered. "
+            "The judge’s difference counts on scenarios without labels."
+        ),
+        empty=_EMPTY,
+        build=_differences,
+        statistics=LEADERBOARD[-1:],
+        columns="language",
+        one_criterion=True,
+        needs_order=True,
+    ),
+    Section(
+        "tasks",
+        title=gettext_lazy("Every task type counts once"),
+        about=gettext_lazy(
+            "The first figure is the macro mean: every task type counts once, however many items it has. The mean "
+            "of all items stands below it, with both ranks."
+        ),
+        empty=gettext_lazy(
+            "A mean over task types needs items with an attribute “task_type” or “macro_group” of two values or "
+            "more, and labels of every type."
+        ),
+        build=_tasks,
+        statistics=(MACRO, *LEADERBOARD[:3]),
+        rows="generator",
+        columns="criterion",
+        needs_order=True,
+        is_catalogue=True,
+    ),
+    Section(
+        "preferences",
+        title=gettext_lazy("Preferences between two candidates"),
+        about=gettext_lazy(
+            "Items that show two candidates. The strength is the log odds of being preferred to the mean generator "
+            "(Bradley-Terry, a tie is half a win); two generators with strengths s and t: 1 / (1 + exp(t − s))."
+        ),
+        empty=gettext_lazy(
+            "No criterion on a scale from 1 to 2 compares two candidates of items with the attributes “model_a” "
+            "and “model_b”."
+        ),
+        build=_preferences,
+        statistics=PREFERENCES,
+        rows="criterion",
+        columns="",
+    ),
 )

@@ -1,4 +1,4 @@
-"""The Stability page: do the rankings of generators carry over from language to language, and from panel to judge?"""
+"""Sections of Generators: do rankings carry over from language to language, and from panel to judge?"""
 
 from __future__ import annotations
 
@@ -13,10 +13,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from analytics.figure_words import translated_message
 from analytics.figures import Figure
 from analytics.grids import NOTHING, CellRows, EstimateRow, GridCell, rows_by
-from analytics.questions.asked import QuestionChoices
-from analytics.questions.question import NumbersQuestion
 from analytics.questions.question_names import column_name
-from analytics.views.parts import PartsPage, chosen_judge
 from analytics.views.sections import (
     Section,
     ShownSection,
@@ -27,7 +24,7 @@ from analytics.views.sections import (
 )
 from analytics.views.survival import SURVIVAL_SECTION, panel_and_judge
 from analytics.workflow import SURFACE
-from annotation.models import Campaign, Criterion
+from annotation.models import Criterion
 
 STEP_ACROSS, STEP_DOWN, MARGIN, NAMES = 96, 34, 22, 132
 MOST_LINES = 8
@@ -223,117 +220,97 @@ def _juries(shown: ShownSection) -> None:
     )  # fmt: skip
 
 
-# --- the page --------------------------------------------------------------------------------------------------------
-def _offered(campaign: Campaign, question: NumbersQuestion, choices: QuestionChoices) -> dict[str, Any]:
-    """The judges to choose from; or what is missing."""
-    if len(choices.generators) < 2:
-        more = _("A ranking compares generators: the items’ column “generator” names fewer than two.")
-        return {"nothing": _("There is nothing to rank"), "nothing_more": more}
-    if not (choices.raters or choices.judges):
-        more = _("Let a panel rate, or run a judge.")
-        return {"nothing": _("Nobody has scored these items"), "nothing_more": more}
-    one = _("The items are in one language, so that only the ranking itself and the judge’s are shown.")
-    note = one if len(choices.languages) < 2 else ""
-    return {
-        "judges": choices.listed_judges(question),
-        "judge": chosen_judge(question, choices),
-        "form_note": note,
-    }
-
-
-STABILITY = PartsPage(
-    name="stability",
-    title=gettext_lazy("Stability"),
-    sections=(
-        Section(
-            "ranks",
-            title=gettext_lazy("Ranking of generators in each language"),
-            about=gettext_lazy(
-                "The rank of each generator by its mean score. In brackets: the ranks that are possible given the "
-                "clear differences."
-            ),
-            empty=gettext_lazy("A ranking needs two generators with scores in order."),
-            build=_ranks,
-            statistics=("stability.rank", "stability.mean"),
-            columns="language",
-            one_criterion=True,
-            needs_order=True,
+# --- what the page lists ------------------------------------------------------------------------------------------
+STABILITY_SECTIONS = (
+    Section(
+        "ranks",
+        title=gettext_lazy("Ranking of generators in each language"),
+        about=gettext_lazy(
+            "The rank of each generator by its mean score. In brackets: the ranks that are possible given the "
+            "clear differences."
         ),
-        Section(
-            "rankings",
-            title=gettext_lazy("Do two languages rank alike?"),
-            about=gettext_lazy(
-                "Kendall’s τ-b of the generators’ means in two languages: 1 is the same order, −1 the opposite one. "
-                "An inversion is a pair of generators that change places; it is confirmed where both differences are "
-                "clear."
-            ),
-            empty=gettext_lazy("Rankings are compared where two languages have the same two generators or more."),
-            build=_rankings,
-            statistics=tuple(
-                f"stability.{name}" for name in ("kendall_tau_b", "inversions", "confirmed_inversions", "tied_pairs")
-            ),
-            columns="languages",
-            one_criterion=True,
-            needs_order=True,
-        ),
-        Section(
-            "judge",
-            title=gettext_lazy("The judge’s ranking beside the panel’s"),
-            about=gettext_lazy(
-                "Kendall’s τ-b of the generators’ means by the judge and by the panel, on the same items."
-            ),
-            empty=gettext_lazy("This needs two generators with scores in order by a judge and by the panel."),
-            build=plain_cells,
-            statistics=("ranking.ranking_tau_b",),
-            columns="language",
-            needs_order=True,
-        ),
-        SURVIVAL_SECTION,
-        Section(
-            "surface",
-            title=gettext_lazy("Measures of the texts, then scores"),
-            about=gettext_lazy(
-                "First stage: do plain measures of the texts rank the generators alike in both languages? "
-                "Second stage: do the panel’s scores?"
-            ),
-            empty=gettext_lazy("Rankings are compared where two languages have the same two generators or more."),
-            build=_surface,
-            statistics=("stability.kendall_tau_b", "stability.inversions"),
-            columns="languages",
-        ),
-        Section(
-            "parallel",
-            title=gettext_lazy("Consistency of each judge across languages"),
-            about=gettext_lazy(
-                "Fleiss’ κ with languages as raters, on scenarios that exist in several languages. "
-                "Below it the lowest and the highest mean of a language."
-            ),
-            empty=gettext_lazy("This needs a judge, and scenarios that exist in two languages or more."),
-            build=_parallel,
-            statistics=("consistency.fleiss_kappa", "consistency.mean"),
-            rows="judge",
-            columns="criterion",
-        ),
-        Section(
-            "pivot",
-            title=gettext_lazy("Each language against English"),
-            about=gettext_lazy("Cohen’s κ of the judge’s scores in a language and in English, on the same scenarios."),
-            empty=gettext_lazy("This needs a judge, and scenarios that exist in English and in another language."),
-            build=plain_cells,
-            statistics=("consistency.cohen_kappa",),
-            columns="languages",
-        ),
-        Section(
-            "juries",
-            title=gettext_lazy("All judges together"),
-            about=gettext_lazy(
-                "Fleiss’ κ with languages as raters, of the majority of all judges; below it that of the worst judge, "
-                "and the difference."
-            ),
-            empty=gettext_lazy("This needs two judges or more, and scenarios that exist in two languages or more."),
-            build=_juries,
-            statistics=("languages.ensemble_kappa", "languages.kappa_against_level"),
-        ),
+        empty=gettext_lazy("A ranking needs two generators with scores in order."),
+        build=_ranks,
+        statistics=("stability.rank", "stability.mean"),
+        columns="language",
+        one_criterion=True,
+        needs_order=True,
     ),
-    offered=_offered,
+    Section(
+        "rankings",
+        title=gettext_lazy("Do two languages rank alike?"),
+        about=gettext_lazy(
+            "Kendall’s τ-b of the generators’ means in two languages: 1 is the same order, −1 the opposite one. "
+            "An inversion is a pair of generators that change places; it is confirmed where both differences are "
+            "clear."
+        ),
+        empty=gettext_lazy("Rankings are compared where two languages have the same two generators or more."),
+        build=_rankings,
+        statistics=tuple(
+            f"stability.{name}" for name in ("kendall_tau_b", "inversions", "confirmed_inversions", "tied_pairs")
+        ),
+        columns="languages",
+        one_criterion=True,
+        needs_order=True,
+    ),
+    Section(
+        "judge",
+        title=gettext_lazy("The judge’s ranking beside the panel’s"),
+        about=gettext_lazy("Kendall’s τ-b of the generators’ means by the judge and by the panel, on the same items."),
+        empty=gettext_lazy("This needs two generators with scores in order by a judge and by the panel."),
+        build=plain_cells,
+        statistics=("ranking.ranking_tau_b",),
+        columns="language",
+        needs_order=True,
+    ),
+    SURVIVAL_SECTION,
+    Section(
+        "surface",
+        title=gettext_lazy("Measures of the texts, then scores"),
+        about=gettext_lazy(
+            "First stage: do plain measures of the texts rank the generators alike in both languages? "
+            "Second stage: do the panel’s scores?"
+        ),
+        empty=gettext_lazy("Rankings are compared where two languages have the same two generators or more."),
+        build=_surface,
+        statistics=("stability.kendall_tau_b", "stability.inversions"),
+        columns="languages",
+        is_catalogue=True,
+    ),
+    Section(
+        "parallel",
+        title=gettext_lazy("Consistency of each judge across languages"),
+        about=gettext_lazy(
+            "Fleiss’ κ with languages as raters, on scenarios that exist in several languages. "
+            "Below it the lowest and the highest mean of a language."
+        ),
+        empty=gettext_lazy("This needs a judge, and scenarios that exist in two languages or more."),
+        build=_parallel,
+        statistics=("consistency.fleiss_kappa", "consistency.mean"),
+        rows="judge",
+        columns="criterion",
+        is_catalogue=True,
+    ),
+    Section(
+        "pivot",
+        title=gettext_lazy("Each language against English"),
+        about=gettext_lazy("Cohen’s κ of the judge’s scores in a language and in English, on the same scenarios."),
+        empty=gettext_lazy("This needs a judge, and scenarios that exist in English and in another language."),
+        build=plain_cells,
+        statistics=("consistency.cohen_kappa",),
+        columns="languages",
+        is_catalogue=True,
+    ),
+    Section(
+        "juries",
+        title=gettext_lazy("All judges together"),
+        about=gettext_lazy(
+            "Fleiss’ κ with languages as raters, of the majority of all judges; below it that of the worst judge, "
+            "and the difference."
+        ),
+        empty=gettext_lazy("This needs two judges or more, and scenarios that exist in two languages or more."),
+        build=_juries,
+        statistics=("languages.ensemble_kappa", "languages.kappa_against_level"),
+        is_catalogue=True,
+    ),
 )

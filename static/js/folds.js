@@ -1,4 +1,5 @@
-// Long sections, details[data-fold-narrow], begin closed on a narrow screen and open on a wide one.
+// Long sections, details[data-fold-narrow], begin closed on a narrow screen and open on a wide one. A link to what is
+// in a closed one, or in details.later, opens it.
 const narrow = matchMedia("(max-width: 640px)");
 const known = new WeakSet();
 const opened = new Set(); // identifiers of the sections that the reader has opened: they may be fetched again
@@ -25,11 +26,10 @@ document.addEventListener("click", (event) => {
   if (section) opened[section.open ? "delete" : "add"](nameOf(section)); // before it opens or closes
 });
 
-// A link to a closed section, or to a table inside it, opens it.
 function openTarget() {
   const target = document.querySelector(":target");
   const inside = target?.matches("section") ? target.querySelector("details[data-fold-narrow]") : null;
-  const section = target?.closest("details[data-fold-narrow]") ?? inside;
+  const section = target?.closest("details:is([data-fold-narrow], .later)") ?? inside;
   section?.setAttribute("open", "");
 }
 

@@ -72,10 +72,13 @@ def rows_of(client: Client, campaign: Campaign, part: str, query: str = "") -> l
 def test_every_section_stands_alone_and_names_its_files(cast: Cast, campaign: Campaign) -> None:
     client = cast.client("boris")
     page = opened(client, campaign).content.decode()
-    assert client.get(ADDRESS.format(campaign.pk)).content.count(b'hx-trigger="revealed"') == len(AGREEMENT.parts) - 1
+    folded = client.get(ADDRESS.format(campaign.pk)).content.count(b'hx-trigger="toggle from:closest details once"')
+    assert folded == sum(not section.is_catalogue for section in AGREEMENT.sections) - 1
+    catalogue = client.get(f"/p/kassa/numbers/{campaign.pk}/all/").content.decode()
     for part in AGREEMENT.parts:
         alone = f"{ADDRESS.format(campaign.pk)}{part}/"
-        assert part == "matrix" or alone in page
+        assert part == "matrix" or AGREEMENT.parts[part].is_catalogue or alone in page
+        assert f'href="{alone}"' in catalogue
         text = opened(client, campaign, part).content.decode()
         assert "<html" in text and "<html" not in client.get(alone, headers={"HX-Request": "true"}).content.decode()
         for link in re.findall(r'href="([^"]*(?:cells\.(?:csv|json)|/explore/|/estimates/|soft-labels)[^"]*)"', text):

@@ -77,7 +77,7 @@ def test_flags_have_prevalence_and_scores_by_class_of_agreement(cast: Cast) -> N
     answer = page_of(cast.client("boris"), made, "explore/?statistic=cohen_kappa&bootstrap=200")
     kept = answer.partition("Rules that keep them:")[2].lstrip()
     assert kept.startswith("Each annotator in turn, averaged") and "Median" not in text
-    for page in ("results/", "stability/", "calibration/", "calibration/pooled/", "planner/", "raters/"):
+    for page in ("results/", "results/ranks/", "calibration/", "calibration/pooled/", "planner/", "raters/"):
         why = page_of(cast.client("boris"), made, page)
         assert "The labels of these criteria have none: their scale is nominal." in why, page
         assert not re.search("needs? two generators", why), "there are two"

@@ -21,11 +21,10 @@ from analytics.models import Snapshot, StoredCell
 from analytics.questions.asked import check_question, question_choices, question_of
 from analytics.questions.question import NumbersQuestion
 from analytics.views.calibration import CALIBRATION
+from analytics.views.generators import GENERATORS as GENERATORS_PAGE
 from analytics.views.parts import judge_question
 from analytics.views.planner import PLANNER
 from analytics.views.rater_models import RATER_MODELS, rater_question
-from analytics.views.results import RESULTS
-from analytics.views.stability import STABILITY
 from annotation import campaigns
 from annotation.models import Campaign
 from tests import make
@@ -33,7 +32,7 @@ from tests.analytics import scene
 from tests.cast import Cast
 
 pytestmark = pytest.mark.django_db
-PAGES = {page.name: page.parts for page in (CALIBRATION, STABILITY, RESULTS, PLANNER, RATER_MODELS)}
+PAGES = {page.name: page.parts for page in (CALIBRATION, GENERATORS_PAGE, PLANNER, RATER_MODELS)}
 RATERS = ("mari", "jaan", "noor")
 LANGUAGES = ("en", "et")
 GENERATORS = ("atlas-1", "birch-2", "cedar-3")
@@ -117,7 +116,9 @@ def of(tag: str, scores: list[int]) -> list[int]:
 def test_every_section_stands_alone_with_its_files_and_methods(cast: Cast, judged: Campaign, which: str) -> None:
     client = cast.client("boris")
     whole = opened(client, judged, which)
-    assert whole.count('hx-trigger="revealed"') == len(PAGES[which]) - 1
+    assert whole.count('hx-trigger="toggle from:closest details once"') == (
+        sum(not section.is_catalogue for section in PAGES[which].values()) - 1
+    )
     for part in PAGES[which]:
         more = "&budget=300" if which == "planner" else ""
         text = opened(client, judged, which, part, f"reference=mean&bootstrap=200{more}")
@@ -226,7 +227,7 @@ def test_reliability_confidence_and_power_beside_figures_by_hand(cast: Cast, jud
 
 def test_rankings_inversions_and_the_judges_ranking(cast: Cast, judged: Campaign) -> None:
     client = cast.client("boris")
-    ranks = rows_of(client, judged, "stability", "ranks", "judge=Bert")
+    ranks = rows_of(client, judged, "results", "ranks", "judge=Bert")
     for tag in LANGUAGES:
         means = [
             np.mean([PANEL[r][k] for r in RATERS for k, item in enumerate(ITEMS) if item[:2] == (tag, name)])
@@ -236,14 +237,14 @@ def test_rankings_inversions_and_the_judges_ranking(cast: Cast, judged: Campaign
         for name in GENERATORS:
             about = {"language": tag, "generator": name, "judge": None}
             assert value(ranks, asked="stability.rank", **about) == expected[name]
-    page = opened(client, judged, "stability", "ranks", "judge=Bert")
+    page = opened(client, judged, "results", "ranks", "judge=Bert")
     assert page.count('class="bump"') == 2 and "birch-2: English 2, Estonian 3." in page
-    pair = rows_of(client, judged, "stability", "rankings")
+    pair = rows_of(client, judged, "results", "rankings")
     assert value(pair, asked="stability.kendall_tau_b", judge=None) == pytest.approx(1 / 3)
     assert value(pair, asked="stability.inversions", judge=None) == 1
     assert value(pair, asked="stability.confirmed_inversions", judge=None) == 1
-    assert "1 confirmed" in text_of(opened(client, judged, "stability", "rankings"))
-    of_judge = rows_of(client, judged, "stability", "judge", "judge=Bert")
+    assert "1 confirmed" in text_of(opened(client, judged, "results", "rankings"))
+    of_judge = rows_of(client, judged, "results", "judge", "judge=Bert")
     assert {row["value"] for row in of_judge} == {1.0}
 
 
@@ -352,7 +353,7 @@ def test_a_plan_needs_no_judge(cast: Cast) -> None:
 
 
 def test_measures_of_texts_are_not_called_the_panels(cast: Cast, judged: Campaign) -> None:
-    text = text_of(opened(cast.client("boris"), judged, "stability", "surface"))
+    text = text_of(opened(cast.client("boris"), judged, "results", "surface"))
     first, _sign, second = text.partition("Second stage: scores of the panel")
     assert "First stage: measures of the texts" in first and "Variety of words (MATTR)" in first
     assert "Fluency" in second and "MATTR" not in second.partition("How each value")[0]
@@ -362,7 +363,7 @@ def test_what_is_missing_is_said(cast: Cast) -> None:
     client = cast.client("boris")
     unrated = scene.campaign_without_ratings(cast, name="Without a panel")
     assert "No judge has scored these items" in opened(client, unrated, "calibration")
-    assert "There is nothing to rank" in opened(client, unrated, "stability")  # one generator
+    assert "There is nothing to rank" in opened(client, unrated, "results")  # one generator
     scene.with_verdicts(unrated)
     page = opened(client, unrated, "calibration")
     assert "Nobody has rated these items" in page and "hx-get" not in page.partition("<main")[2]
@@ -376,9 +377,9 @@ def test_one_language_ranks_and_says_why_nothing_is_compared(cast: Cast) -> None
     make.rated(campaign, {"fluency": {"mari": [3, 1] * 6, "jaan": [2, 1] * 6}})
     scene.with_verdicts(campaign, {"fluency": [3, 2] * 6})
     client = cast.client("boris")
-    assert "The items are in one language" in opened(client, campaign, "stability")
-    assert "Rankings are compared where two languages" in opened(client, campaign, "stability", "rankings")
-    assert 'class="bump"' in opened(client, campaign, "stability")
+    assert "The items are in one language" in opened(client, campaign, "results")
+    assert "Rankings are compared where two languages" in opened(client, campaign, "results", "rankings")
+    assert 'class="bump"' in opened(client, campaign, "results", "ranks")
 
 
 def test_strangers_and_annotators_see_neither(cast: Cast, judged: Campaign) -> None:
@@ -391,22 +392,22 @@ def test_strangers_and_annotators_see_neither(cast: Cast, judged: Campaign) -> N
 def test_the_command_gives_the_same_figures(cast: Cast, judged: Campaign) -> None:
     query = "judge=Anna&rows=criterion&columns=language&statistic=ranking.ranking_tau_b"
     stored = snapshots.snapshot(campaign=judged, settings=question_of(query)).content["estimates"]
-    own = rows_of(cast.client("boris"), judged, "stability", "judge", "judge=Anna")
+    own = rows_of(cast.client("boris"), judged, "results", "judge", "judge=Anna")
     assert [row["value"] for row in stored] == [row["value"] for row in own]
 
 
 def test_rank_one_is_the_lowest_mean_where_lower_is_better(cast: Cast, judged: Campaign) -> None:
-    first = opened(cast.client("boris"), judged, "stability", "ranks")
+    first = opened(cast.client("boris"), judged, "results", "ranks")
     assert "Rank 1 has the highest mean: the rubric says that higher is better." in text_of(first)
-    rows = rows_of(cast.client("boris"), judged, "stability", "ranks")
+    rows = rows_of(cast.client("boris"), judged, "results", "ranks")
     highest = [row for row in rows if row["asked"] == "stability.rank"]
     assert all("approximate: 10 clusters" in row["method"] for row in rows if row["method"])
     judged.rubric_version.criteria.update(direction="lower_is_better")
     Snapshot.objects.all().delete()
     StoredCell.objects.all().delete()
-    turned = opened(cast.client("boris"), judged, "stability", "ranks")
+    turned = opened(cast.client("boris"), judged, "results", "ranks")
     assert "Rank 1 has the lowest mean: the rubric says that lower is better." in text_of(turned)
-    rows = rows_of(cast.client("boris"), judged, "stability", "ranks")
+    rows = rows_of(cast.client("boris"), judged, "results", "ranks")
     lowest = {
         (row["judge"], row["generator"], row["language"]): row["value"]
         for row in rows

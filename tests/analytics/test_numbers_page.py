@@ -465,10 +465,11 @@ GROUPS = {
         "Comparison": "numbers/{}/comparison/", "Audits": "numbers/{}/audits/",
         "Declared judges": "judges/?campaign={}",
     },
-    "Generators": {"Results": "numbers/{}/results/", "Stability": "numbers/{}/stability/"},
+    "Generators": {"Generators": "numbers/{}/results/"},
     "Next": {"Workflow": "numbers/{}/workflow/", "Planner": "numbers/{}/planner/"},
     "Items": {"Items": "numbers/{}/items/"},
-    "All statistics": {"Figures": "numbers/{}/", "Explore": "numbers/{}/explore/"},
+    "Report": {"Report": "numbers/{}/report/"},
+    "All statistics": {"All statistics": "numbers/{}/all/", "Figures": "numbers/{}/", "Explore": "numbers/{}/explore/"},
     "Settings": {"Campaign": "campaigns/{}/", "Qualification": "campaigns/{}/qualification/"},
 }  # fmt: skip
 
@@ -493,3 +494,10 @@ def test_every_page_about_a_campaign_links_to_all_groups_and_to_the_pages_of_its
             assert [(current, shown) for _to, current, shown in links if current] == here
     for wrong in ("x", "999999", "9" * 30):
         assert "campaign-pages" not in client.get(f"/p/kassa/judges/?campaign={wrong}").content.decode()
+
+
+def test_the_addresses_of_stability_lead_on_to_generators(cast: Cast, campaign: Campaign) -> None:
+    there = f"/p/kassa/numbers/{campaign.pk}"
+    for address, now in (("", ""), ("?judge=Kohtunik", "?judge=Kohtunik"), ("ranks/?judge=K", "ranks/?judge=K")):
+        answer = cast.client("boris").get(f"{there}/stability/{address}")
+        assert (answer.status_code, answer["Location"]) == (301, f"{there}/results/{now}")

@@ -111,7 +111,7 @@ def test_places_survive_in_one_language_and_change_with_the_simulator_in_the_oth
     first, second = (places["ar", "atlas", f"simulator: {name}"] for name in SIMULATORS)
     assert (first["high"], second["low"], first["n_items"]) == (1, 3, 30)
 
-    page = answered(cast.client("boris"), campaign, f"/p/kassa/numbers/{campaign.pk}/stability/survival/")
+    page = answered(cast.client("boris"), campaign, f"/p/kassa/numbers/{campaign.pk}/results/survival/")
     text = page.content.decode()
     assert "survives" in text and "changes" in text
     assert "simulator Mehmet, user: 1; 3 generators, 30 items" in text
@@ -149,7 +149,7 @@ def test_places_among_fewer_generators_are_compared_on_those_and_shown_with_thei
                 and row["language"] == "et"}  # fmt: skip
     assert outcomes == {"atlas": None, GENERATORS[1]: 1.0, GENERATORS[2]: 1.0}
     text = answered(
-        cast.client("boris"), campaign, f"/p/kassa/numbers/{campaign.pk}/stability/survival/"
+        cast.client("boris"), campaign, f"/p/kassa/numbers/{campaign.pk}/results/survival/"
     ).content.decode()
     assert "simulator Mehmet, user: 2; 3 generators, 30 items" in text
     assert "simulator jüri: 1; 2 generators, 30 items" in text and "of 3 generators; 60 items" in text
@@ -163,7 +163,7 @@ def test_faulty_dialogues_are_counted_where_the_sound_ones_rank_nothing(cast: Ca
     assert "sound" not in {row["variant"] for row in rows}
     counted = [(row["value"], row["n_items"]) for row in rows if row["asked"] == "survival.faulty_dialogues"]
     assert counted == [(242, 360)]  # those of two generators, and two of the third that the panel marked
-    page = answered(cast.client("boris"), campaign, f"/p/kassa/numbers/{campaign.pk}/stability/survival/")
+    page = answered(cast.client("boris"), campaign, f"/p/kassa/numbers/{campaign.pk}/results/survival/")
     text = page.content.decode()
     assert "242 rated dialogues are faulty." in text and "No rated dialogue has a known fault." not in text
 
@@ -171,5 +171,5 @@ def test_faulty_dialogues_are_counted_where_the_sound_ones_rank_nothing(cast: Ca
 def test_without_faults_and_simulators_the_section_says_what_it_needs(cast: Cast) -> None:
     campaign = make.campaign(cast.kassa, items=[make.item_row(n, generator=("a", "b")[n % 2]) for n in range(8)])
     make.rated(campaign, {"fluency": {"mari": [0, 1, 2, 3, 0, 1, 2, 3]}})
-    page = answered(cast.client("boris"), campaign, f"/p/kassa/numbers/{campaign.pk}/stability/survival/")
+    page = answered(cast.client("boris"), campaign, f"/p/kassa/numbers/{campaign.pk}/results/survival/")
     assert "no dialogue here has a known fault" in page.content.decode()

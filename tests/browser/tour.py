@@ -69,6 +69,7 @@ def draw_heatmap(page: Page) -> list[str]:
     """The cells of the heatmap, as they stand when nothing newer is being computed."""
     page.goto("/p/demo/numbers/")
     page.get_by_role("link", name="All statistics", exact=True).first.click()
+    page.get_by_role("link", name="Figures", exact=True).first.click()
     expect(page.locator(".heat:not(.shares)")).to_be_visible(timeout=60_000)
     expect(page.locator("#freshness [data-stale]")).to_have_count(0, timeout=60_000)
     return page.locator(".heat:not(.shares) tbody td").all_inner_texts()
