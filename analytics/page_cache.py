@@ -93,6 +93,7 @@ LEFT_OUT = {
     **dict.fromkeys(("judging.Alignment", "judging.AlignmentCandidate"), "on pages that are not kept"),
     **dict.fromkeys(("judging.AlignmentLook", "judging.AlignmentProposal"), "on pages that are not kept"),
     **dict.fromkeys(("judging.AlignmentSearch", "judging.CallBatch"), "on pages that are not kept"),
+    "judging.JudgeTrial": "on pages that are not kept",
     **dict.fromkeys(("judging.GenerationPlan", "judging.PlanGenerator"), "on pages that are not kept"),
     **dict.fromkeys(("judging.GenerationFamily", "judging.Realisation"), "on pages that are not kept"),
     **dict.fromkeys(("judging.GenerationAttempt", "judging.PlanDataset"), "on pages that are not kept"),

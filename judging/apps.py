@@ -22,6 +22,7 @@ class JudgingConfig(AppConfig):
         budgets.register("calls", _paid_calls)
         budgets.register("proposals", _paid_proposals)
         budgets.register("texts", _paid_texts)
+        budgets.register("trials", _paid_trials)
         sharing.register_rows("calls", _call_rows)
         sharing.register_rows("texts", _text_rows)
         sharing.register_rows("conversations", _conversation_rows)
@@ -87,6 +88,12 @@ def _paid_proposals() -> Any:
     from judging.versions import proposals
 
     return proposals.PaidProposals()
+
+
+def _paid_trials() -> Any:
+    from judging import trials
+
+    return trials.PaidTrials()
 
 
 def _paid_texts() -> Any:

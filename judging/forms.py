@@ -13,10 +13,11 @@ from django.utils.text import Truncator, format_lazy
 from django.utils.translation import gettext_lazy as _
 
 from accounts import languages
+from accounts.inputs import whole_number
 from accounts.models import Project, User
 from accounts.refusals import Refused
-from annotation.models import Dataset, ItemSelection, RubricVersion
-from judging import judges
+from annotation.models import Dataset, Item, ItemSelection, RubricVersion
+from judging import judges, trials
 from judging.asking import endpoints
 from judging.asking.allowances import LARGEST_CAP
 from judging.asking.declarations import API_NAMES, MOST, OPENAI, DeclaredProvider
@@ -185,6 +186,8 @@ class JudgeForm(forms.Form):
     tries = _pace("tries", _("Tries of a call"), _("How often a call without a reply is sent before it has failed."))
     concurrency = _pace("concurrency", _("Calls at the same time"), _("At most; fewer if the provider is overloaded."))
 
+    untested = forms.BooleanField(label=_("Save it without a test"), required=False)
+
     def __init__(self, *args: Any, project: Project, **options: Any) -> None:
         super().__init__(*args, **options)
         drawn = ItemSelection.objects.filter(campaign__project=project)
@@ -202,7 +205,7 @@ class JudgeForm(forms.Form):
     @property
     def advanced(self) -> list[forms.BoundField]:
         """The other fields, which are folded."""
-        first = {name for group in FIRST_FIELDS for name in group}
+        first = {"untested", *(name for group in FIRST_FIELDS for name in group)}
         return [field for field in self.visible_fields() if field.name not in first]
 
     @property
@@ -349,6 +352,46 @@ class MaterialForm(forms.Form):
         """What the project has none of: `dataset`, `rubric`, or nothing."""
         empty = [name for name in ("dataset", "rubric_version") if not self.fields[name].queryset.exists()]  # type: ignore[attr-defined]
         return empty[0] if empty else ""
+
+
+class TrialForm(MaterialForm):
+    """The items about which a judge is tested before it is saved; its fields stand beside those of the judge."""
+
+    items = forms.CharField(
+        label=_("Items"),
+        max_length=400,
+        initial="1",
+        help_text=_("Up to three, by number or ID, with commas between them. Each costs one call."),
+    )
+
+    def __init__(self, *args: Any, project: Project, user: User, **options: Any) -> None:
+        super().__init__(*args, project=project, user=user, prefix="test", **options)
+        self.project = project
+        self.chosen_items: list[Item] = []
+
+    def clean(self) -> dict[str, Any]:
+        chosen = super().clean() or self.cleaned_data
+        dataset, named = chosen.get("dataset"), [part.strip() for part in chosen.get("items", "").split(",")]
+        named = list(dict.fromkeys(part for part in named if part))
+        if dataset is None or not named:
+            return chosen
+        if len(named) > trials.MOST_ITEMS:
+            self.add_error("items", _("Choose at most three items."))
+            return chosen
+        there_are = Item.objects.of(dataset).select_related("dataset")
+        by_id = {item.external_id: item for item in there_are.filter(external_id__in=named)}
+        found = []
+        for name in named:
+            item = by_id.get(name)
+            if item is None and (number := whole_number(name)) is not None and number > 0:
+                item = there_are[number - 1 : number].first()
+            if item is None:
+                unknown = _("There is no item “%(name)s” in this dataset.")
+                self.add_error("items", forms.ValidationError(unknown, params={"name": name[:80]}))
+                return chosen
+            found.append(item)
+        self.chosen_items = list(dict.fromkeys(found))
+        return chosen
 
 
 class PreviewForm(MaterialForm):

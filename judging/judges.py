@@ -28,7 +28,7 @@ from judging.asking import allowances, endpoints
 from judging.asking.client import Endpoint
 from judging.asking.endpoints import Pace
 from judging.asking.refused_parts import RESERVED
-from judging.models import Call, Judge, JudgeRun, PlanGenerator
+from judging.models import Call, Judge, JudgeRun, JudgeTrial, PlanGenerator
 from judging.prompts import (
     INSTRUCTION_LANGUAGES,
     CriterionBrief,
@@ -154,6 +154,25 @@ def declare(
         )
         raise Refused(taken % {"name": name}, code="name_taken", fields={"name": taken % {"name": name}}) from None
     return judge
+
+
+def is_declared_or_tested(
+    project: Project,
+    *,
+    provider: str,
+    model: str,
+    parameters: Mapping[str, Any],
+    variant: Mapping[str, Any],
+    **_others: Any,
+) -> bool:
+    """Whether the project has this judge, or a score was read from a reply of a test of it (judging/trials.py)."""
+    factors = dict(variant)
+    if factors.get("examples"):
+        factors["examples"] = examples.resolve_examples(project, factors["examples"])
+    sent = checked_parameters(parameters)
+    about = judge_digest(endpoint=provider, model=model, variant=variant_of(factors), parameters=sent)
+    passed = JudgeTrial.objects.filter(project=project, digest=about, is_read=True)
+    return passed.exists() or Judge.objects.filter(project=project, digest=about).exists()
 
 
 @dataclass(frozen=True, slots=True)

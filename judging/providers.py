@@ -13,7 +13,9 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
 from decimal import ROUND_UP, Decimal, InvalidOperation
 from typing import Any, NoReturn
 
@@ -28,7 +30,7 @@ from accounts.models import User
 from accounts.refusals import Refused
 from judging.asking import client, endpoints
 from judging.asking.declarations import API_NAMES, MOST, OPENAI, DeclaredProvider, price_rows, price_table
-from judging.models import Call, Judge, JudgeRun, ProviderTest, StoredProvider
+from judging.models import Call, Judge, JudgeRun, ProviderListing, ProviderTest, StoredProvider
 from judging.prompts import CriterionBrief, ItemText, PointBrief, PromptVariant, Turn, render, response_schema
 from judging.replies import parse
 
@@ -40,12 +42,12 @@ LONGEST_MODEL = 160
 TEST_SECONDS = 60
 TEST_TOKENS = 400
 """The limit on the reply of a test."""
-_CRITERION = CriterionBrief(
+SPECIMEN_CRITERION = CriterionBrief(
     key="clarity",
     name="Clarity",
     points=(PointBrief(1, "unclear"), PointBrief(2, "partly clear"), PointBrief(3, "clear")),
 )
-_ITEM = ItemText(turns=(Turn("user", "When do you open?"), Turn("agent", "We open at nine.")), language="en")
+SPECIMEN_ITEM = ItemText(turns=(Turn("user", "When do you open?"), Turn("agent", "We open at nine.")), language="en")
 
 
 # --- changing ---------------------------------------------------------------------------------------------------------
@@ -182,6 +184,90 @@ def _refuse(field: str, sentence: str, *, code: str = "invalid") -> NoReturn:
     raise Refused(sentence, code=code, fields={field: sentence})
 
 
+# --- the endpoint's own list of models --------------------------------------------------------------------------------
+LISTED_FOR = timedelta(days=1)
+ASKED_AGAIN = timedelta(minutes=10)
+LISTING_SECONDS = 20.0
+
+
+def outdated_listings(names: Iterable[str]) -> list[str]:
+    """The providers among ``names`` whose list of models a worker should read now; each is returned once."""
+    now, due = timezone.now(), []
+    known = {row.provider: row for row in ProviderListing.objects.filter(provider__in=list(names))}
+    for name in names:
+        row = known.get(name)
+        if row is None:
+            _row, is_new = ProviderListing.objects.get_or_create(provider=name)
+            due += [name] if is_new else []
+        elif row.asked_at < now - (LISTED_FOR if row.listed_at else ASKED_AGAIN):
+            unasked = ProviderListing.objects.filter(pk=row.pk, asked_at=row.asked_at)
+            due += [name] if unasked.update(asked_at=now) else []
+    return due
+
+
+def read_listing(name: str) -> None:
+    """Read the endpoint's own list of models, which costs nothing, and store it, or why there is none."""
+    provider = endpoints.find_provider(name)
+    if provider is None:
+        return
+    found: dict[str, Any] = {}
+    try:
+        if not endpoints.is_of_environment(name):
+            check_provider_address(provider.base_url)
+        listed = asyncio.run(_listed(endpoints.endpoint_of(provider)))
+        names = [model for model in listed if len(model) <= LONGEST_MODEL and is_storable(model)][:MOST_MODELS]
+        found = {"names": names, "reason": "", "listed_at": timezone.now()}
+    except Refused as refusal:
+        found = {"reason": refusal.sentence[:400]}
+    except (client.ProviderUnavailable, client.ProviderRefused) as failure:
+        found = {"reason": failure.reason[:400]}
+    ProviderListing.objects.update_or_create(provider=name, defaults=found)
+
+
+async def _listed(endpoint: client.Endpoint) -> list[str]:
+    async with client.connect(endpoint) as connection:
+        return await client.list_models(connection, seconds=LISTING_SECONDS)
+
+
+@dataclass(frozen=True, slots=True)
+class OfferedModels:
+    """The models of a provider that a form offers: those that its operator declared, then those that it lists itself.
+
+    ``prices``: USD for a million tokens in and out, by model, where declared. ``is_listed``: the endpoint's own list is
+    known; ``reason``: why it is not.
+    """
+
+    provider: str
+    models: tuple[str, ...]
+    prices: Mapping[str, tuple[Decimal, Decimal]]
+    is_listed: bool
+    reason: str
+
+    @property
+    def priced(self) -> list[tuple[str, tuple[Decimal, Decimal] | None]]:
+        """Every model with its price."""
+        return [(model, self.prices.get(model)) for model in self.models]
+
+
+def offered_models() -> list[OfferedModels]:
+    """What a form offers of every provider; two queries."""
+    listings = {row.provider: row for row in ProviderListing.objects.all()}
+    offered = []
+    for provider in endpoints.all_providers().values():
+        listing = listings.get(provider.name)
+        names = dict.fromkeys([*provider.models, *(row[0] for row in provider.prices)])
+        offered.append(
+            OfferedModels(
+                provider=provider.name,
+                models=tuple(dict.fromkeys([*names, *(listing.names if listing else ())])),
+                prices={model: (into, out) for model, into, out in provider.prices},
+                is_listed=bool(listing and listing.listed_at),
+                reason=listing.reason if listing else "",
+            )
+        )
+    return offered
+
+
 # --- testing ----------------------------------------------------------------------------------------------------------
 
 
@@ -216,8 +302,8 @@ def _result(test: ProviderTest) -> dict[str, Any]:
     variant = PromptVariant()
     asked: dict[str, Any] = {
         "model": test.model,
-        "messages": render(item=_ITEM, criteria=[_CRITERION], variant=variant),
-        "schema": response_schema([_CRITERION], variant),
+        "messages": render(item=SPECIMEN_ITEM, criteria=[SPECIMEN_CRITERION], variant=variant),
+        "schema": response_schema([SPECIMEN_CRITERION], variant),
         "parameters": {"max_tokens": TEST_TOKENS},
         "timeout": TEST_SECONDS,
     }
@@ -233,7 +319,7 @@ def _result(test: ProviderTest) -> dict[str, Any]:
         return {"reason": refusal.reason}
     (reading,) = parse(
         answer.readable,
-        criteria=[_CRITERION],
+        criteria=[SPECIMEN_CRITERION],
         variant=variant,
         finish_reason=answer.finish_reason,
         refusal=answer.refusal,

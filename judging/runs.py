@@ -38,6 +38,7 @@ from judging.models import (
     Judge,
     JudgeDesign,
     JudgeRun,
+    JudgeTrial,
     Verdict,
 )
 from judging.prompts import check
@@ -385,6 +386,7 @@ def judging_contents(project: Project) -> list[Content]:
     """Counts of this app's rows in a project. Verdicts, and requests that may have cost money, forbid its removal."""
     requests = Attempt.objects.filter(call__run__project=project).count()
     requests += AlignmentProposal.objects.filter(alignment__project=project, sent_at__isnull=False).count()
+    requests += JudgeTrial.objects.filter(project=project, sent_at__isnull=False).count()
     requests += GenerationAttempt.objects.filter(realisation__plan__project=project).count()
     counted = (
         (requests, ngettext_lazy("%d request", "%d requests"), True),

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any
+from uuid import UUID
 
 from celery import shared_task, signals
 from django.utils.translation import gettext as _
@@ -13,7 +14,7 @@ from accounts.refusals import Refused
 from annotation.imports import import_jobs, lifecycle, undoing
 from annotation.models import Dataset, Import
 from annotation.tasks import LONGEST, check_later, undo_here_or_later
-from judging import batches, judges, providers, work_sessions
+from judging import batches, judges, providers, trials, work_sessions
 from judging.asking import leases, sessions
 from judging.calls import CALLS
 from judging.generation import conversing, storing, writing
@@ -75,6 +76,24 @@ def simulate(plan_pk: int) -> None:
 def test_provider(test_pk: int) -> None:
     """Make the one call of a test of a provider, in a process that has the keys."""
     providers.carry_out_test(test_pk)
+
+
+@shared_task(soft_time_limit=SOFT_LIMIT, time_limit=HARD_LIMIT)
+def ask_trials(series: str) -> None:
+    """Make the calls of a judge's test, in a process that has the keys."""
+    trials.carry_out_trials(UUID(series))
+
+
+@shared_task(soft_time_limit=SOFT_LIMIT, time_limit=HARD_LIMIT)
+def list_provider_models(provider: str) -> None:
+    """Read the endpoint's own list of its models."""
+    providers.read_listing(provider)
+
+
+def list_models_later(names: Iterable[str]) -> None:
+    """Enqueue the reading of the lists of models that are old or were never read."""
+    for name in providers.outdated_listings(names):
+        jobs.enqueue_task(list_provider_models.name, name)
 
 
 def store_judge_import(file_import: Import, actor: User) -> bool:
@@ -185,6 +204,11 @@ def enqueue_runs(judge_runs: Iterable[JudgeRun]) -> None:
 def enqueue_test(test_pk: int) -> None:
     """Enqueue a test of a provider. Without a broker, the test stays without a result."""
     jobs.enqueue_task(test_provider.name, test_pk)
+
+
+def enqueue_trials(series: UUID) -> None:
+    """Enqueue a test of a judge. Without a broker, it stays without a result."""
+    jobs.enqueue_task(ask_trials.name, str(series))
 
 
 def enqueue_run(run_pk: int, *, expires: float | None = None) -> None:

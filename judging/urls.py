@@ -19,6 +19,7 @@ pages = [
     path("providers/<str:provider>/remove/", providers.remove_provider_view, name="provider_remove"),
     path("p/<slug:project>/judges/", judges.judges_page, name="judges"),
     path("p/<slug:project>/judges/new/", judges.new_judge, name="judge_new"),
+    path("p/<slug:project>/judges/tests/<uuid:series>/", judges.judge_trials, name="judge_trials"),
     path("p/<slug:project>/judges/<int:judge>/", judges.judge_page, name="judge"),
     path("p/<slug:project>/judges/<int:judge>/runs/new/", runs.start_run, name="run_start"),
     path("p/<slug:project>/rubrics/prompt/", judges.rubric_prompt, name="rubric_prompt"),

@@ -47,6 +47,7 @@ from judging.models import (
     Judge,
     JudgeDesign,
     JudgeRun,
+    JudgeTrial,
     PlanGenerator,
     Realisation,
     Verdict,
@@ -336,7 +337,16 @@ def _judged(cast: Cast, campaign: Any) -> dict[str, int]:
     version = AlignmentCandidate.objects.create(alignment=aligned, judge=judge, origin="base")
     proposal = AlignmentProposal.objects.create(alignment=aligned, parent=version, name="Next", model="m")
     jobs.begin(kind=Job.Kind.PROPOSAL, subject=proposal, project=cast.kassa, owner=None)
-    rated = {"judge": judge.pk, "design": design.pk, "alignment_pk": aligned.pk, "proposal": proposal.pk}
+    rated: dict[str, Any] = {
+        "judge": judge.pk,
+        "design": design.pk,
+        "alignment_pk": aligned.pk,
+        "proposal": proposal.pk,
+    }
+    trial = JudgeTrial.objects.create(
+        project=cast.kassa, series=uuid4(), model=JUDGE, request={"messages": []}, material={}
+    )
+    rated["series"] = trial.series
     return {**rated, "run": run.pk, "call": call.pk, "verdict": verdict.pk, "attempt": attempt.pk}
 
 

@@ -50,9 +50,11 @@ def newest_runs_on(*, dataset: Dataset, rubric_version: int) -> QuerySet[JudgeRu
 
 
 def all_runs(campaign: Campaign) -> QuerySet[JudgeRun]:
-    """Every run on the campaign's items and rubric version that has or may get verdicts, by judge and number."""
+    """Every run on the campaign's items and rubric version that has or may get verdicts, by judge and number; last
+    those of which no score was read, so that no page begins with a judge that failed."""
     runs = _runs_on(campaign.dataset, campaign.rubric_version_id)
-    return runs.select_related("judge").order_by("judge__name", "pk")
+    scores = Verdict.objects.filter(run=OuterRef("pk"), status=Verdict.Status.OK)
+    return runs.select_related("judge").order_by(~Exists(scores), "judge__name", "pk")
 
 
 def audit_runs(campaign: Campaign) -> QuerySet[JudgeRun]:

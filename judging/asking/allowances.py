@@ -37,6 +37,12 @@ def allowance(project: Project, provider: str) -> ProviderAllowance | None:
     return provider_allowance
 
 
+def allowed_names(project: Project) -> list[str]:
+    """The declared providers that the project may use; the simulated ones need no permission."""
+    allowed = set(ProviderAllowance.objects.filter(project=project).values_list("provider", flat=True))
+    return [name for name, each in endpoints.all_providers().items() if each.simulated or name in allowed]
+
+
 def locked_caps(project: Project, provider: str, now: datetime) -> list[Cap]:
     """The caps of a project at a provider, locked until the end of the transaction. Refuses one that is not allowed.
 

@@ -309,6 +309,24 @@ async def _find_out(
         return answer
 
 
+MODEL_LISTS: Final = {OPENAI: "/models", "anthropic": "/models?limit=1000", "gemini": "/models?pageSize=1000"}
+
+
+async def list_models(connection: Connection, *, seconds: float) -> list[str]:
+    """The names of the models that the endpoint lists, sorted. Raises ``Unavailable`` or ``Refused``, also where it has
+    no such list."""
+    response = await exchange(connection, MODEL_LISTS[connection.endpoint.api], seconds=seconds)
+    try:
+        body = json_object(loaded(response.content))
+    except (ValueError, RecursionError):
+        body = {}
+    rows = [row for row in body.get("data") or body.get("models") or () if isinstance(row, dict)]
+    names = {str(row.get("id") or row.get("name") or "").removeprefix("models/") for row in rows} - {""}
+    if not names:
+        raise ProviderRefused(f"{connection.endpoint.name} has no list of its models.")
+    return sorted(names)
+
+
 def keep_token_limit(parameters: Mapping[str, Any], refused: Sequence[str]) -> None:
     """A limit on spending is renamed, not dropped."""
     if any(name in parameters for name in TOKEN_LIMITS) and all(name in refused for name in TOKEN_LIMITS):
@@ -397,7 +415,10 @@ async def exchange(
         async with asyncio.timeout(seconds):
             if body is None:
                 send = connection.client.delete if remove else connection.client.get
-                return await send(path, cast_to=httpx2.Response, options={"timeout": seconds})
+                options: Any = {"timeout": seconds}
+                if connection.endpoint.api != OPENAI:
+                    options["headers"] = dict(connection.headers)
+                return await send(path, cast_to=httpx2.Response, options=options)
             if file is not None:
                 form: Any = {"timeout": seconds, "headers": {"Content-Type": "multipart/form-data"}}
                 whole: Any = {"cast_to": httpx2.Response, "body": body, "files": [("file", file)], "options": form}

@@ -91,6 +91,58 @@ class ProviderTest(models.Model):
         return f"{self.provider}, {self.model}"
 
 
+class ProviderListing(models.Model):
+    """The models that an endpoint lists itself, as a worker read them last, or the `reason` why there is no list."""
+
+    provider = models.CharField(max_length=80, unique=True)
+    names = models.JSONField(default=list)
+    reason = models.CharField(max_length=400, blank=True)
+    asked_at = models.DateTimeField(default=timezone.now)
+    listed_at = models.DateTimeField(null=True)
+
+
+class JudgeTrialQuerySet(models.QuerySet["JudgeTrial"]):
+    def visible_to(self, user: User) -> JudgeTrialQuerySet:
+        return self.filter(project__memberships__user=user, project__memberships__role__in=SIGHTED)
+
+
+class JudgeTrial(PaidRow):
+    """One call of a judge that is not saved yet, about one item: the request with what it may cost, and the reply.
+
+    `series`: the calls that were asked for together. `digest`: that of the judge. `verdicts`: what was read, by
+    criterion; `is_read`: whether a score was among it, None as long as nothing came. `material`: the keys of the item
+    and the rubric version, or of the study; without an item, the built-in specimen. `parameters`: the judge's, with a
+    limit on the tokens of the reply.
+    """
+
+    project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="+")
+    series = models.UUIDField(db_index=True)
+    digest = models.CharField(max_length=64)
+    provider = models.CharField(_("provider"), max_length=80)
+    model = models.CharField(_("provider model"), max_length=160)
+    parameters = models.JSONField(default=dict)
+    variant = models.JSONField(default=dict)
+    material = models.JSONField(default=dict)
+    about = models.CharField(max_length=300, blank=True)
+    verdicts = models.JSONField(default=list)
+    is_read = models.BooleanField(null=True)
+    served_model = models.CharField(max_length=160, blank=True)
+    seconds = models.FloatField(null=True)
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+    sent_at = models.DateTimeField(null=True)
+    ended_at = models.DateTimeField(null=True)
+
+    objects = JudgeTrialQuerySet.as_manager()
+
+    class Meta:
+        ordering: ClassVar = ["pk"]
+        indexes: ClassVar = [models.Index(fields=["project", "digest", "-id"], name="trial_of_judge")]
+
+    def __str__(self) -> str:
+        return f"{self.provider}, {self.model}"
+
+
 class JudgeQuerySet(models.QuerySet["Judge"]):
     def visible_to(self, user: User) -> JudgeQuerySet:
         return self.filter(project__memberships__user=user, project__memberships__role__in=SIGHTED)

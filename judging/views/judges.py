@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
+from itertools import count
 from typing import Any, TypeVar
+from uuid import UUID
 
 from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.db.models import Count, OuterRef, QuerySet, Subquery, Sum
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
@@ -18,16 +21,18 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from accounts import access, languages
+from accounts.inputs import whole_number
 from accounts.models import Project
 from accounts.refusals import Refused
 from annotation.models import Campaign, Criterion, Dataset, Item, RubricVersion
 from annotation.rubrics import unsaved_criteria
 from annotation.views.campaigns import show_refusal
 from annotation.views.rubric_form import posted_fields
-from judging import judges, requests, runs
+from judging import judges, providers, requests, runs, tasks, trials
 from judging.asking import allowances, endpoints
-from judging.forms import JudgeForm, PreviewForm, audit_query, run_query
-from judging.models import Attempt, Judge, JudgeRun
+from judging.asking.client import stored_answer
+from judging.forms import JudgeForm, PreviewForm, TrialForm, audit_query, run_query
+from judging.models import Attempt, Judge, JudgeRun, JudgeTrial
 from judging.perturbation import change_of
 from judging.prompts import PromptVariant
 from judging.study_presets import STUDY_PRESETS, StudyPreset, presets_by_study
@@ -111,6 +116,7 @@ def judges_page(request: HttpRequest, project: str) -> HttpResponse:
         "hidden_judges": 0 if with_designs else of_designs.count(),
         "providers": endpoints.all_providers(),
         "allowed": allowances.allowed_providers(current_project),
+        "failed": set(trials.failed_judges(judges_of_project).values_list("pk", flat=True)),
     }
     return render(request, "judging/judges.html", context)
 
@@ -118,35 +124,132 @@ def judges_page(request: HttpRequest, project: str) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 @login_required
 def new_judge(request: HttpRequest, project: str) -> HttpResponse:
-    """Declare a judge; the same configuration again leads to the judge there is."""
-    current_project, _found = find_judge(request, project)
+    """Declare a judge, after a test of one call; the same configuration again leads to the judge there is.
+
+    `?like=` begins with the configuration of another judge, of which the new one is a version.
+    """
+    current_project, judges_of_project = find_judge(request, project)
     study = request.GET.get("study", "")
     preset = STUDY_PRESETS.get(study)
-    form = begun_form(request, JudgeForm, project=current_project, initial=_as_study(study, preset))
-    context: dict[str, Any] = {"studies": presets_by_study(), "study": study, "preset": preset}
-    if form.is_valid():
-        try:
-            if "preview" in request.POST:
-                prompts = _prompts_of_form(current_project, form, study if preset else "", preset)
-                context |= {"title": _("Declare a judge"), "project": current_project, "form": form, **prompts}
-                return render(request, "judging/judge_new.html", {**context, "providers": endpoints.all_providers()})
-            judge = judges.declare(project=current_project, actor=request.user, **_declared(form, preset))
-            if judge.name != form.cleaned_data["name"]:
-                messages.info(request, _("This judge is already declared, as “%s”.") % judge.name)
-            if preset:
-                version = judges.study_rubric(project=current_project, study=study, actor=request.user)
-                address = reverse("run_start", args=[current_project.slug, judge.pk])
-                return redirect(f"{address}?rubric_version={version.pk}&repeats={preset.repeats}")
-            return redirect("judge", current_project.slug, judge.pk)
-        except Refused as refused:
-            show_refusal(form, refused)
-    context |= {
+    like = judges_of_project.exclude(provider="").filter(pk=whole_number(request.GET.get("like"))).first()
+    initial = _as_version(like) if like else _as_study(study, preset)
+    form = begun_form(request, JudgeForm, project=current_project, initial=initial)
+    material = {"project": current_project, "user": request.user}
+    trial_form = TrialForm(request.POST if "try" in request.POST else None, initial=_usual_material(form), **material)
+    tasks.list_models_later(allowances.allowed_names(current_project))
+    context: dict[str, Any] = {
         "title": _("Declare a judge"),
         "project": current_project,
         "form": form,
-        "providers": endpoints.all_providers(),
+        "trial_form": trial_form,
+        "like": like,
+        "studies": presets_by_study(),
+        "study": study,
+        "preset": preset,
+        "most_usd": trials.MOST_USD,
     }
+    if form.is_valid():
+        try:
+            if "preview" in request.POST:
+                context |= _prompts_of_form(current_project, form, study if preset else "", like or preset)
+            elif "try" in request.POST:
+                context |= _begun_test(request, form, trial_form, study if preset else "", like or preset)
+            elif (answer := _saved(request, current_project, form, study, preset, like)) is not None:
+                return answer
+        except Refused as refused:
+            show_refusal(form, refused)
+    context["offered"] = providers.offered_models()
     return render(request, "judging/judge_new.html", context)
+
+
+def _usual_material(form: JudgeForm) -> dict[str, Any]:
+    """What a test begins with: dataset and rubric of the examples, if the judge has any."""
+    selection = form.cleaned_data.get("examples_from") if form.is_bound and form.is_valid() else None
+    if selection is None:
+        return {}
+    return {"dataset": selection.campaign.dataset_id, "rubric_version": selection.campaign.rubric_version_id}
+
+
+def _begun_test(
+    request: HttpRequest, form: JudgeForm, trial_form: TrialForm, study: str, begun: StudyPreset | Judge | None
+) -> dict[str, Any]:
+    """A test of the judge in the form, which a worker makes; what the page shows of it."""
+    has_material = not trial_form.lacks
+    if has_material and not trial_form.is_valid():
+        return {}
+    declared = _declared(form, begun)
+    series = trials.begin_trials(
+        project=trial_form.project,
+        provider=declared["provider"],
+        model=declared["model"],
+        parameters=declared["parameters"],
+        variant=declared["variant"],
+        items=trial_form.chosen_items if has_material else (),
+        rubric_version=trial_form.cleaned_data["rubric_version"] if has_material and not study else None,
+        study=study if has_material else "",
+        actor=request.user,
+    )
+    tasks.enqueue_trials(series)
+    return _shown_trials(JudgeTrial.objects.filter(series=series))
+
+
+def _shown_trials(series: QuerySet[JudgeTrial]) -> dict[str, Any]:
+    calls = list(series)
+    return {
+        "trials": [(trial, _reply_text(trial)) for trial in calls],
+        "series": calls[0].series,
+        "is_waiting": any(trial.ended_at is None for trial in calls),
+        "is_passed": any(trial.is_read for trial in calls),
+        "cost": sum((trial.cost for trial in calls if trial.cost is not None), Decimal(0)),
+        "has_price": all(trial.cost is not None or trial.ended_at is None for trial in calls),
+    }
+
+
+def _reply_text(trial: JudgeTrial) -> str:
+    """What the model wrote, as it came."""
+    if trial.answer is None:
+        return str(trial.reply.get("body", ""))
+    return stored_answer(trial.reply, trial.answer).readable
+
+
+@require_safe
+@login_required
+def judge_trials(request: HttpRequest, project: str, series: UUID) -> HttpResponse:
+    """The calls of a test, prompt beside reply; the part asks for itself while a worker makes them."""
+    current_project = access.require(user=request.user, slug=project)
+    calls = JudgeTrial.objects.visible_to(request.user).filter(project=current_project, series=series)
+    if not calls.exists():
+        raise Http404
+    context = {"title": _("Test of a judge"), "project": current_project, **_shown_trials(calls)}
+    return render(request, "judging/_trials.html" if request.htmx else "judging/trials.html", context)  # type: ignore[attr-defined]
+
+
+def _saved(
+    request: HttpRequest, project: Project, form: JudgeForm, study: str, preset: StudyPreset | None, like: Judge | None
+) -> HttpResponse | None:
+    """Declare the judge in the form. None if nobody has tested it, nor said that it is saved without a test."""
+    declared = _declared(form, like or preset)
+    if not form.cleaned_data["untested"] and not judges.is_declared_or_tested(project, **declared):
+        form.add_error(None, _("Test this judge with one call first, or tick “Save it without a test”."))
+        return None
+    judge = judges.declare(project=project, actor=request.user, parent=like, **declared)
+    if judge.name != form.cleaned_data["name"]:
+        messages.info(request, _("This judge is already declared, as “%s”.") % judge.name)
+    if preset:
+        version = judges.study_rubric(project=project, study=study, actor=request.user)
+        address = reverse("run_start", args=[project.slug, judge.pk])
+        return redirect(f"{address}?rubric_version={version.pk}&repeats={preset.repeats}")
+    return redirect("judge", project.slug, judge.pk)
+
+
+def _as_version(judge: Judge) -> dict[str, Any]:
+    """What the form begins with: the configuration of a judge, under a name that no other judge has."""
+    taken = set(Judge.objects.filter(project=judge.project_id).values_list("name", flat=True))
+    names = (f"{judge.name[:110]} ({number})" for number in count(2))
+    about = {name: getattr(judge, name) for name in ("provider", "model", "parameters", *judges.PACES)}
+    variant = {**PromptVariant().factors, **judge.variant}
+    explanation = "yes" if variant.get("explanation", True) else "no"
+    return {**variant, **about, "explanation": explanation, "name": next(name for name in names if name not in taken)}
 
 
 def _as_study(key: str, preset: StudyPreset | None) -> dict[str, Any]:
@@ -157,17 +260,20 @@ def _as_study(key: str, preset: StudyPreset | None) -> dict[str, Any]:
     return {**variant, "explanation": "yes", "parameters": dict(preset.parameters), "name": key}
 
 
-def _declared(form: JudgeForm, preset: StudyPreset | None) -> dict[str, Any]:
-    """What the form declares, with the study's own texts, which it has no field for, where they can be shown."""
+def _declared(form: JudgeForm, begun: StudyPreset | Judge | None) -> dict[str, Any]:
+    """What the form declares, with the own texts of the study or judge that it was begun with, which it has no field
+    for, where they can be shown."""
     declared = form.declared
     variant = declared["variant"]
     shows_texts = variant["anchor_detail"] == "reasons" and variant.get("rubric_text") != "general"
-    if preset and shows_texts and "own_texts" in preset.variant:
-        variant["own_texts"] = preset.variant["own_texts"]
+    if begun and shows_texts and "own_texts" in begun.variant:
+        variant["own_texts"] = begun.variant["own_texts"]
     return declared
 
 
-def _prompts_of_form(project: Project, form: JudgeForm, study: str, preset: StudyPreset | None) -> dict[str, Any]:
+def _prompts_of_form(
+    project: Project, form: JudgeForm, study: str, begun: StudyPreset | Judge | None
+) -> dict[str, Any]:
     """The prompts of a judge that is not declared yet, about the first item that is no example of it: by the rubric
     and from the dataset that its examples were rated in; else by the rubric of the study or the newest of the project,
     from the newest dataset."""
@@ -180,7 +286,7 @@ def _prompts_of_form(project: Project, form: JudgeForm, study: str, preset: Stud
             raise Refused(sentence, code="examples", fields={"examples_from": sentence})
     if dataset is None or not (study or version):
         raise Refused(_("A preview needs a dataset and a published rubric."), code="nothing_to_show")
-    factors = dict(_declared(form, preset)["variant"])
+    factors = dict(_declared(form, begun)["variant"])
     factors["examples"] = examples.resolve_examples(project, factors.get("examples", []))
     of_project = Criterion.objects.filter(rubric_version=version).order_by("position")
     criteria = judges.study_criteria(study) if study else list(of_project)
@@ -211,6 +317,7 @@ def judge_page(request: HttpRequest, project: str, judge: int) -> HttpResponse:
         "pace": judges.pace(shown),
         "reply_form": REPLY_FORMS[endpoints.reply_form(shown.provider, refused)],
         "refused": refused,
+        "has_failed": trials.failed_judges(judges_of_project).filter(pk=shown.pk).exists(),
         "ancestry": shown.ancestry(),
         "runs": listed,
         "audits": _audits(shown, listed, Campaign.objects.visible_to(request.user).filter(project=current_project)),

@@ -124,6 +124,7 @@ ACTIONS = {
     "pause annotator": gettext_lazy("paused an annotator because their controls matched too seldom"),
     "reinstate annotator": gettext_lazy("let a paused annotator work again"),
     "publish guidelines": gettext_lazy("published guidelines"),
+    "test judge": gettext_lazy("tested a judge before it was saved"),
     "set qualification rule": gettext_lazy("changed what a campaign asks of its annotators"),
     "export ratings": gettext_lazy("exported the ratings of a campaign"),
     "download item scores": gettext_lazy("downloaded the scores of locked items of an alignment"),
@@ -314,6 +315,7 @@ THINGS = {
     "judging.JudgeRun": gettext_lazy("judge run"),
     "judging.ProviderAllowance": gettext_lazy("provider"),
     "judging.ProviderTest": gettext_lazy("test of a provider"),
+    "judging.JudgeTrial": gettext_lazy("test of a judge"),
     "judging.StoredProvider": gettext_lazy("provider"),
 }
 

@@ -179,6 +179,7 @@ SPECIFIC = {
     "test_share": "The share for the test split is outside its bounds.",
     "too_few_labels": "There are too few rated items to tune and to test on.",
     "too_large": "The request, the file, the piece or all files together are too large.",
+    "too_many_items": "A test is about at most three items.",
     "unavailable": "The provider does not answer. Try again later.",
     "undo_late": "Only the last submission can be undone, within two hours.",
     "unknown_choice": "One of the parameters has no such choice; `fields` or `detail` names it.",

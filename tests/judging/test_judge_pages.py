@@ -48,6 +48,7 @@ DECLARATION = {
     "instruction_language": "et",
     "parameters": '{"temperature": 0}',
     "timeout": "240",
+    "untested": "on",
 }
 
 

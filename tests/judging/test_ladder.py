@@ -211,7 +211,7 @@ class TestRepair:
         boris = cast.client("boris")
         form = {"provider": "simulated", "model": "sim-steady", "name": "R", "grouping": "compound"}
         form |= {"anchor_detail": "anchors", "explanation": "yes", "instruction_language": "en", "parameters": "{}"}
-        page = boris.post(reverse("judge_new", args=["kassa"]), {**form, "repair": "on"}, follow=True)
+        page = boris.post(reverse("judge_new", args=["kassa"]), {**form, "repair": "on", "untested": "on"}, follow=True)
         assert "Asks once more" in page.content.decode()
         asked = {"name": "S", "provider": "simulated", "model": "sim-steady", "variant": {"repair": True}}
         judge = boris.post("/api/v1/projects/kassa/judges/", asked, content_type="application/json").json()

@@ -213,7 +213,8 @@ class TestAllowances:
         assert answer.status_code == 409
         assert sentence in answer.json()["detail"]
         form = {**asked, "grouping": "single", "anchor_detail": "name", "explanation": "no"}
-        page = boris.post(reverse("judge_new", args=["kassa"]), {**form, "instruction_language": "en"})
+        form |= {"instruction_language": "en", "untested": "on"}
+        page = boris.post(reverse("judge_new", args=["kassa"]), form)
         assert sentence in page.content.decode()
         make.dataset(cast.kassa, 1)
         make.rubric(cast.kassa)

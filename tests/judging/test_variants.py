@@ -398,7 +398,7 @@ class TestAsAStudy:
         form = boris.get("/p/kassa/judges/new/?study=s3").context["form"]
         fields = {name: form[name].value() for name in form.fields}
         posted = {name: value for name, value in fields.items() if value not in (None, False)}
-        posted |= {"provider": "simulated", "model": "sim-steady", "name": "Mine"}
+        posted |= {"provider": "simulated", "model": "sim-steady", "name": "Mine", "untested": "on"}
         started = boris.post("/p/kassa/judges/new/?study=s3", posted)
         judge = Judge.objects.get()
         assert started["Location"] == (
@@ -417,7 +417,7 @@ class TestAsAStudy:
         form = boris.get(f"/p/kassa/judges/new/?study={study}").context["form"]
         fields = {name: form[name].value() for name in form.fields}
         posted = {name: value for name, value in fields.items() if value not in (None, False)}
-        posted |= {"provider": "simulated", "model": "sim-steady", "name": "Mine"}
+        posted |= {"provider": "simulated", "model": "sim-steady", "name": "Mine", "untested": "on"}
         boris.post(f"/p/kassa/judges/new/?study={study}", posted)
         assert Judge.objects.get().pk == made["judge"]["id"]
 
