@@ -177,7 +177,7 @@ class TestReaders:
         leads = content(cast.client("aino"), path)
         assert b"Aino" in leads
         researchers = content(cast.client("boris"), path)
-        assert b"Aino" not in researchers
+        assert b"Aino" not in researchers.replace(b"Ask Aino.", b"")  # whom the guided steps name
         assert b"Boris" in researchers
         page_cache.PAGES.clear()
         assert content(cast.client("boris"), path) == researchers
