@@ -10,7 +10,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('accounts', '0019_plan_events'),
-        ('judging', '0028_conversations_by_family'),
+        ('judging', '0029_verdict_keys'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
