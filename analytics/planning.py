@@ -72,7 +72,7 @@ def next_items(*, duty: Duty, judge: str, criterion: str, wanted: int) -> NextIt
     run = _run(duty.campaign, judge)
     left = list(_left(duty).order_by("ordinal"))
     if not len(left) >= FEWEST_LEFT:
-        raise _refused("duty", _("All items of this duty are drawn already."))
+        raise _refused("duty", _("All items of this task are drawn already."))
     if not 1 <= wanted <= len(left):
         sentence = _("Draw from 1 to %(most)d items: so many are left.") % {"most": len(left)}
         raise _refused("wanted", sentence)
@@ -122,7 +122,7 @@ def draw_next_items(
 def _criterion(duty: Duty, key: str) -> Criterion:
     criteria = {each.key: each for each in allocation.criteria_of(duty.pk, duty.campaign.rubric_version_id)}
     if key not in criteria:
-        sentence = _("“%(key)s” is not rated in this duty. Available: %(all)s.")
+        sentence = _("“%(key)s” is not rated in this task. Available: %(all)s.")
         raise _refused("criterion", sentence % {"key": key, "all": ", ".join(criteria)})
     if criteria[key].level == "nominal":
         raise _refused(
@@ -137,7 +137,7 @@ def _require_alone(duty: Duty, criterion: Criterion) -> None:
     items = allocation.items_for(dataset=duty.campaign.dataset, panel=duty.panel, languages=duty.languages)
     for other in others:
         if Selection.objects.filter(duty=other, item__in=items.values("pk")).exists():
-            sentence = _("The duty “%s” has items on the same criterion, too: an item would have two probabilities.")
+            sentence = _("The task “%s” has items on the same criterion, too: an item would have two probabilities.")
             raise _refused("duty", sentence % other.name)
 
 

@@ -293,8 +293,8 @@ def _speed_flag(one: AnnotatorWork) -> list[str]:
     if one.pace.n < FEWEST_ITEMS or one.fast < FAST_SHARE * one.pace.n or one.fewest_seconds is None:
         return []
     sentence = ngettext(
-        "%(fast)d of %(n)d item took less than %(seconds).0f s, a third of the median time of the duty.",
-        "%(fast)d of %(n)d items took less than %(seconds).0f s, a third of the median time of the duty.",
+        "%(fast)d of %(n)d item took less than %(seconds).0f s, a third of the median time of the task.",
+        "%(fast)d of %(n)d items took less than %(seconds).0f s, a third of the median time of the task.",
         one.pace.n,
     )
     return [sentence % {"fast": one.fast, "n": one.pace.n, "seconds": one.fewest_seconds}]

@@ -185,7 +185,7 @@ def _require_new(campaign: Campaign, panel: Panel, criteria: Sequence[Criterion]
     if same:
         raise Refused(
             _(
-                "%(panel)s rates these items on some of these criteria already, in the duty “%(duty)s”. Choose other "
+                "%(panel)s rates these items on some of these criteria already, in the task “%(duty)s”. Choose other "
                 "criteria, or ask the same people to rate the same items again."
             )
             % {"panel": panel.name, "duty": same.name},
@@ -346,7 +346,7 @@ def _open_duty(
                 chosen=selection,
             )
     except IntegrityError:
-        taken = _("This campaign already has a duty called “%(name)s”. Choose another name.") % {"name": name}
+        taken = _("This campaign already has a task called “%(name)s”. Choose another name.") % {"name": name}
         raise Refused(taken, code="name_taken", fields={"name": taken}) from None
 
 

@@ -68,7 +68,7 @@ def add_annotators(*, duty: Duty, more: int, overlap: int, actor: User | None = 
     """
     allocation.require_not_closed(duty.campaign)
     if duty.taxonomy_id:
-        sentence = _("This duty was made by rules. Change the number of annotators there, and apply the rules again.")
+        sentence = _("This task was made by rules. Change the number of annotators there, and apply the rules again.")
         raise Refused(sentence, code="by_rules")
     if not 1 <= more <= allocation.MOST_OVERLAP - overlap:
         wrong = _("An item has at most %(most)d annotators.") % {"most": allocation.MOST_OVERLAP}
@@ -143,7 +143,7 @@ def _remind_one(duty: Duty, annotator: Annotator) -> bool:
 def _reminder_text(duty: Duty) -> str:
     due = date_format(timezone.localtime(duty.due_at), "SHORT_DATETIME_FORMAT")
     text = _(
-        "“%(duty)s” in “%(project)s” is due on %(due)s (UTC). Some items are left for you.\n\nYour duties: %(path)s"
+        "“%(duty)s” in “%(project)s” is due on %(due)s (UTC). Some items are left for you.\n\nYour tasks: %(path)s"
     )
     return text % {
         "duty": duty.name,

@@ -137,7 +137,7 @@ def store_closing_answer(
     if has_answered(campaign=duty.campaign, annotator=annotator):
         raise Refused(_("You have answered these questions. Thank you!"), code="answered")
     if not is_due(user, duty.campaign):
-        raise Refused(_("These questions open when you have finished your duties here."), code="not_finished")
+        raise Refused(_("These questions open when you have finished your tasks here."), code="not_finished")
     known = {criterion.key for criterion in criteria_scored(campaign=duty.campaign, annotator=annotator)}
     kept = {
         key: {name: given.get(name) if given.get(name) in SCALE else None for name in ("difficulty", "confidence")}

@@ -264,7 +264,7 @@ def why_final(change: RubricChange) -> str:
         return _("It can't be undone: scores were submitted under the new version since.")
     duties = Duty.with_hidden.filter(within(change)).values_list("pk", flat=True)
     if {str(pk) for pk in duties} - change.former["duties"].keys():
-        return _("It can't be undone: a duty was added since.")
+        return _("It can't be undone: a task was added since.")
     marked = ReferenceScore.objects.filter(reference__campaign=change.campaign_id).values_list("pk", flat=True)
     if set(marked) != set(change.former["marked"]):
         return _("It can't be undone: reference scores were changed since.")

@@ -366,7 +366,7 @@ class _Planning:
             if not is_same and rule.panel == other.panel and {*self.given[rule.name]} & {*self.given[other.name]}:
                 sentence = _(
                     "“%(first)s” and “%(second)s” draw different samples for the same criteria and panel. Give them "
-                    "the same conditions, sample and duty, or other criteria."
+                    "the same conditions, sample and task, or other criteria."
                 )
                 raise Refused(sentence % {"first": rule.name, "second": other.name}, code="rule")
 

@@ -141,7 +141,7 @@ def store_selection(
 
 def remove_selection(*, selection: ItemSelection, actor: User | None = None) -> None:
     """Remove a selection. Refused (code ``in_use``) if a run or a duty uses it."""
-    sentence = _("“%(selection)s” is used by a run or a duty, so it can't be removed.") % {"selection": selection}
+    sentence = _("“%(selection)s” is used by a run or a task, so it can't be removed.") % {"selection": selection}
     project = selection.campaign.project
     try:
         with transaction.atomic():
@@ -210,8 +210,8 @@ def rule_in_words(rule: Mapping[str, Any]) -> str:
         drawn = draw_in_words(rule)
         return " ".join(filter(None, (drawn, _("Only items with %s.") % fits if fits else "", within)))
     if kind == "duty":
-        sentence = _("The items of the duty “%(duty)s”, wave %(wave)d.") if "wave" in rule else ""
-        return (sentence or _("The items of the duty “%(duty)s”.")) % rule
+        sentence = _("The items of the task “%(duty)s”, wave %(wave)d.") if "wave" in rule else ""
+        return (sentence or _("The items of the task “%(duty)s”.")) % rule
     if kind == "list":
         return _("A list of %d ids.") % len(rule["items"])
     fits = "; ".join(f"{column} = {', '.join(values)}" for column, values in rule["filter"].items())
@@ -293,7 +293,7 @@ def _duty_rule(campaign: Campaign, rule: Mapping[str, Any]) -> dict[str, Any]:
     if duty is None:
         shown = storable(str(named))[:MOST_SHOWN]
         there_are = ", ".join(duties.values_list("name", flat=True)) or _("none")
-        sentence = _("This campaign has no duty “%(duty)s” (there are: %(duties)s).")
+        sentence = _("This campaign has no task “%(duty)s” (there are: %(duties)s).")
         raise _wrong(sentence % {"duty": shown, "duties": there_are}, "duty")
     if wave is not None and (not isinstance(wave, int) or isinstance(wave, bool) or wave < 1):
         raise _wrong(_("A wave is a number, 1 or more."), "wave")

@@ -60,7 +60,9 @@ def store_taxonomy(*, project: Project, document: TaxonomyDocument, actor: User 
 
 def remove_taxonomy(*, taxonomy: Taxonomy, actor: User | None = None) -> None:
     """Remove a version whose rules made no duty. Refused (code ``in_use``) when a duty was made by them."""
-    sentence = _("Duties were made by the rules of “%(taxonomy)s”, so it can't be removed.") % {"taxonomy": taxonomy}
+    sentence = _("Rating tasks were made by the rules of “%(taxonomy)s”, so it can't be removed.") % {
+        "taxonomy": taxonomy
+    }
     try:
         with transaction.atomic():
             audit.record(actor=actor, project=taxonomy.project, verb="remove taxonomy", subject=taxonomy)

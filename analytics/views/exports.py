@@ -154,7 +154,9 @@ CARDS = (
         ("rationales", "replies", "every_run"),
     ),
     ExportCard(_("Rubric"), _("Criteria, scales and anchors in all their languages."), (("rubric", _("Rubric")),)),
-    ExportCard(_("Campaign"), _("Duties, panels, overlap, and how items were selected."), (("campaign", _("Design")),)),
+    ExportCard(
+        _("Campaign"), _("Rating tasks, panels, overlap, and how items were selected."), (("campaign", _("Design")),)
+    ),
     ExportCard(
         _("Label Studio"),
         _("Items as tasks, ratings as annotations, verdicts as predictions (JSON); the labelling interface (XML)."),

@@ -128,7 +128,7 @@ def _stop(shown: ShownSection) -> None:
 
     shown.cells_of(build)
     shown.note(
-        _("Items must have been rated in random order, as duties give them. One value counts for each cluster."),
+        _("Items must have been rated in random order, as tasks give them. One value counts for each cluster."),
         _("It is wider than an interval that you look at only once."),
     )
 
@@ -221,7 +221,7 @@ def draw_next_items_view(request: HttpRequest, project: str, campaign: int) -> H
     about = {name: request.POST.get(name, "") for name in ("judge", "criterion")}
     try:
         if duty is None:
-            raise Refused(_("Choose a duty of this campaign."), fields={"duty": _("Choose a duty of this campaign.")})
+            raise Refused(_("Choose a task of this campaign."), fields={"duty": _("Choose a task of this campaign.")})
         drawn = planning.draw_next_items(duty=duty, wanted=wanted, actor=request.user, **about)
     except Refused as refused:
         messages.error(request, refused.sentence)

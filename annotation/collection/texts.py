@@ -114,7 +114,7 @@ def open_writing_duty(
             duty.save()
             audit.record(actor=actor, project=project, verb="open duty to write", subject=duty)
     except IntegrityError:
-        taken = _("Another duty to write is called “%(name)s”. Choose another name.") % {"name": name}
+        taken = _("Another writing task is called “%(name)s”. Choose another name.") % {"name": name}
         raise Refused(taken, code="name_taken", fields={"name": taken}) from None
     return duty
 
@@ -146,7 +146,7 @@ def _wrong_duty(duty: WritingDuty) -> dict[str, str]:
 def set_writing_state(*, duty: WritingDuty, state: str, actor: User | None = None) -> None:
     """Open, pause or close a duty. Drafts are kept; nothing is submitted while it is not open."""
     if state not in WritingDuty.State.values:
-        raise Refused(_("A duty is open, paused or closed."), code="invalid", fields={"state": _("Unknown.")})
+        raise Refused(_("A task is open, paused or closed."), code="invalid", fields={"state": _("Unknown.")})
     access.refuse_archived(duty.project)
     with transaction.atomic():
         WritingDuty.objects.filter(pk=duty.pk).update(state=state)
@@ -293,9 +293,9 @@ def require_writing_open(duty: WritingDuty) -> None:
     """Refuse while the duty is paused, closed, or its project archived."""
     access.refuse_archived(duty.project)
     if duty.state == WritingDuty.State.PAUSED:
-        raise Refused(_("This duty is paused. Your draft is kept; come back later."), code="duty_paused")
+        raise Refused(_("This task is paused. Your draft is kept; come back later."), code="duty_paused")
     if duty.state == WritingDuty.State.CLOSED:
-        raise Refused(_("This duty is closed: nothing more can be submitted. Your draft is kept."), code="duty_closed")
+        raise Refused(_("This task is closed: nothing more can be submitted. Your draft is kept."), code="duty_closed")
 
 
 def authors_text(*, user: User, key: UUID) -> WritingText:

@@ -52,7 +52,7 @@ def complete(criteria: Sequence[Criterion], answers: Mapping[str, Answer]) -> di
     if stopped:
         completed = {key: answer if answer.is_given else Answer(status="stopped") for key, answer in completed.items()}
     problems = {criterion.key: problem(criterion, completed[criterion.key], stopped) for criterion in criteria}
-    problems |= {key: _("This criterion is not part of this duty.") for key in answers.keys() - completed.keys()}
+    problems |= {key: _("This criterion is not part of this task.") for key in answers.keys() - completed.keys()}
     wrong = {key: sentence for key, sentence in problems.items() if sentence}
     if wrong:
         raise Refused(_("Some criteria need a correction."), code="invalid", fields=wrong)

@@ -373,12 +373,12 @@ def take(
 def _require_new_items(duty: Duty, annotator: Annotator) -> None:
     """Refuse a new item in a duty that is paused, or beyond the quota; controls and repeats count."""
     if duty.paused:
-        raise Refused(_("This duty is paused. You can continue when the project lead opens it."), code="duty_paused")
+        raise Refused(_("This task is paused. You can continue when the project lead opens it."), code="duty_paused")
     if duty.quota is None:
         return
     own = Assignment.objects.filter(as_seen(duty.pk), annotator=annotator, state=Assignment.State.SUBMITTED)
     if own.count() >= duty.quota:
-        raise Refused(_("You have scored all items that are meant for you in this duty."), code="quota_reached")
+        raise Refused(_("You have scored all items that are meant for you in this task."), code="quota_reached")
 
 
 def _require_seat(duty: Duty, annotator: Annotator) -> None:

@@ -91,7 +91,7 @@ class DutyRemoved(Refused):
     def __init__(self, kept: KeptDraft) -> None:
         self.kept = kept
         sentence = _(
-            "The project lead removed the duty “%(duty)s”, so this item can't be submitted. What you entered is kept."
+            "The project lead removed the task “%(duty)s”, so this item can't be submitted. What you entered is kept."
         )
         super().__init__(sentence % {"duty": kept.duty_name}, code="duty_removed")
 

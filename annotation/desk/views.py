@@ -103,7 +103,7 @@ def duty_removed(request: HttpRequest, removed: service.DutyRemoved) -> HttpResp
     """Say that the duty was removed; keep what the page sends, and show what is kept."""
     if request.method == "POST":
         service.keep_entered(kept=removed.kept, answers=read_answers(request.POST))
-    title = _("This duty was removed")
+    title = _("This task was removed")
     if wants_json(request):
         answer = {"code": removed.code, "detail": removed.sentence, "fields": {}, "title": title}
         return JsonResponse(answer, status=409)
@@ -118,9 +118,9 @@ def duty_removed(request: HttpRequest, removed: service.DutyRemoved) -> HttpResp
 
 def not_theirs(request: HttpRequest) -> HttpResponse:
     """404 with what may have happened: it is not said whether there is such an item or duty of somebody else."""
-    title = _("This is not among your duties")
+    title = _("This is not among your tasks")
     detail = _(
-        "The project lead removed the duty, or you are no longer on its panel or in its project. What you submitted "
+        "The project lead removed the task, or you are no longer on its panel or in its project. What you submitted "
         "before is kept."
     )
     if wants_json(request):
@@ -157,7 +157,7 @@ def duties_view(request: HttpRequest) -> HttpResponse:
     """The user's duties, and the closing questions that they may answer."""
     listed = leasing.duties(request.user)
     due = questionnaires.questionnaires_due(request.user, listed)
-    context = {"title": _("Your duties"), "duties": listed, "closing": due, "prompts": _prompt_collections(request)}
+    context = {"title": _("Your tasks"), "duties": listed, "closing": due, "prompts": _prompt_collections(request)}
     context["writing"] = texts.writing_duties(request.user)
     kept = service.kept_drafts(request.user).filter(kept_at__gt=timezone.now() - KEPT_SHOWN).exclude(answers={})
     return render(request, "annotation/home.html", {**context, "kept": kept})

@@ -140,7 +140,7 @@ def start_exam(*, duty: Duty, annotator: Annotator, now: datetime | None = None)
     now = now or timezone.now()
     rule = rule_of(duty.campaign_id)
     if rule is None or not rule.exam_items:
-        raise Refused(_("This duty has no exam."), code="no_exam")
+        raise Refused(_("This task has no exam."), code="no_exam")
     with transaction.atomic():
         # One attempt at a time: two tabs wait for each other here.
         list(PanelSeat.objects.select_for_update().filter(panel=duty.panel_id, annotator=annotator))

@@ -86,9 +86,9 @@ class NotQualified(Refused):
 
 _WORDS = {
     "guidelines": lambda: _("Read the guidelines and confirm that you have read them."),
-    "paused": lambda: _("Your work in this duty is paused. The project lead will look at it."),
-    "training": lambda: _("Finish the training of this duty first."),
-    "exam": lambda: _("Pass the exam of this duty first."),
+    "paused": lambda: _("Your work in this task is paused. The project lead will look at it."),
+    "training": lambda: _("Finish the training of this task first."),
+    "exam": lambda: _("Pass the exam of this task first."),
 }
 
 

@@ -32,7 +32,7 @@ MOST_SHOWN = 200  # items on the page of a selection
 KINDS = [
     ("draw", gettext_lazy("Draw at random, so many of every stratum")),
     ("filter", gettext_lazy("Every item that fits the filter")),
-    ("duty", gettext_lazy("The items of a duty")),
+    ("duty", gettext_lazy("The items of a task")),
     ("list", gettext_lazy("These items")),
 ]
 UNITS = [
@@ -282,7 +282,7 @@ def take_back_duty_view(request: HttpRequest, project: str, campaign: int, duty:
     taken = get_object_or_404(Duty.objects.visible_to(request.user), campaign=opened, pk=duty)
     with refusals.refusals_as_messages(request):
         allocation.take_back_duty(duty=taken, actor=request.user)
-        messages.success(request, _("The duty “%s” was removed.") % taken)
+        messages.success(request, _("The task “%s” was removed.") % taken)
     return redirect("campaign", current_project.slug, opened.pk)
 
 
@@ -365,13 +365,13 @@ class SelectionForm(forms.Form):
         help_text=gettext_lazy("A line for each column, with the values that fit: language = et, fi"),
     )
     duty = forms.ModelChoiceField(
-        label=gettext_lazy("Duty"),
+        label=gettext_lazy("Rating task"),
         queryset=Duty.objects.none(),
         required=False,
-        empty_label=gettext_lazy("Choose a duty"),
+        empty_label=gettext_lazy("Choose a task"),
     )
     wave = forms.IntegerField(
-        label=gettext_lazy("Wave"), min_value=1, required=False, help_text=gettext_lazy("Empty: all waves of the duty.")
+        label=gettext_lazy("Wave"), min_value=1, required=False, help_text=gettext_lazy("Empty: all waves of the task.")
     )
     items = forms.CharField(
         label=gettext_lazy("Ids of the items"),

@@ -222,7 +222,7 @@ class DutySettingsForm(forms.Form):
         label=gettext_lazy("Priority"),
         min_value=-duty_settings.HIGHEST_PRIORITY,
         max_value=duty_settings.HIGHEST_PRIORITY,
-        help_text=gettext_lazy("Duties with a higher priority come first in the list of an annotator."),
+        help_text=gettext_lazy("Tasks with a higher priority come first in the list of an annotator."),
     )
     due_at = forms.DateTimeField(
         label=gettext_lazy("Deadline (UTC)"),

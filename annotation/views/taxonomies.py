@@ -245,7 +245,7 @@ def duties_by_rules(request: HttpRequest, project: str, campaign: int) -> HttpRe
         plan = _planned(request, target, chosen)
     shown = allocation.names_shown(target.dataset) if plan else []
     context = {
-        "title": _("Duties by rules"),
+        "title": _("Rating tasks by rules"),
         "project": current_project,
         "campaign": target,
         "form": form,
@@ -275,5 +275,5 @@ def _applied(request: HttpRequest, campaign: Campaign, chosen: dict[str, Any]) -
         return False
     count = made.assignments
     done = ngettext("%d assignment was created.", "%d assignments were created.", count) % count
-    messages.success(request, done if count else _("Nothing to add: the duties have all that the rules ask for."))
+    messages.success(request, done if count else _("Nothing to add: the rating tasks have all that the rules ask for."))
     return True

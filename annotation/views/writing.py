@@ -49,8 +49,8 @@ def for_the_author(view: View) -> View:
         try:
             return view(request, **named)
         except (WritingDuty.DoesNotExist, WritingText.DoesNotExist):
-            title = _("This is not among your duties")
-            detail = _("The project lead closed the duty, or you are no longer on its panel. What you wrote is kept.")
+            title = _("This is not among your tasks")
+            detail = _("The project lead closed the task, or you are no longer on its panel. What you wrote is kept.")
             if wants_json(request):
                 return JsonResponse({"code": "not_found", "detail": f"{title}. {detail}", "fields": {}}, status=404)
             return render(request, "annotation/not_theirs.html", {"title": title, "detail": detail}, status=404)
@@ -340,7 +340,7 @@ def new_writing_duty(request: HttpRequest, project: str) -> HttpResponse:
             return redirect("writing_duty", current_project.slug, duty.pk)
         except Refused as refused:
             show_refusal(form, refused)
-    context = {"title": _("New duty to write"), "project": current_project, "form": form}
+    context = {"title": _("New writing task"), "project": current_project, "form": form}
     return render(request, "annotation/writing/duty_new.html", context)
 
 

@@ -198,7 +198,7 @@ def refused(duty: Duty, **changes: Any) -> str:
 def test_what_can_t_be_drawn_is_refused_with_what_to_do(cast: Cast, piloted: tuple[Campaign, Duty]) -> None:
     _campaign, duty = piloted
     assert "There is no judge “Nobody”" in refused(duty, judge="Nobody")
-    assert "“pace” is not rated in this duty" in refused(duty, criterion="pace")
+    assert "“pace” is not rated in this task" in refused(duty, criterion="pace")
     assert refused(duty, wanted=31) == "Draw from 1 to 30 items: so many are left."
     planning.draw_next_items(duty=duty, judge="Kohtunik", criterion="fluency", wanted=12)
     assert "drawn items are not rated yet" in refused(duty)

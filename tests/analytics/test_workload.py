@@ -67,7 +67,7 @@ def test_pace_progress_and_flags_have_their_counts(cast: Cast, duty: Duty) -> No
     assert "24 of 24 assignments submitted" in page and "complete" in page
     seconds = [*range(40, 52), *[5] * 12]
     limit = float(np.median(seconds)) / 3
-    assert f"12 of 12 items took less than {limit:.0f} s, a third of the median time of the duty." in page
+    assert f"12 of 12 items took less than {limit:.0f} s, a third of the median time of the task." in page
     assert "All scores are the same on 12 of 12 items with three scores or more; others: 0%." in page
     assert "No flag has consequences of its own: a person decides." in page
     low, middle, high = np.percentile(range(40, 52), [25, 50, 75])

@@ -109,9 +109,9 @@ def test_a_removed_duty_keeps_what_was_entered_and_says_so(cast: Cast, hidden: b
     kept = maarika.get(page)
     assert kept.status_code == 410
     shown = html.unescape(kept.content.decode())
-    assert "This duty was removed" in shown and "Eesti “جزء” 1" in shown and "Mustand" in shown
+    assert "This task was removed" in shown and "Eesti “جزء” 1" in shown and "Mustand" in shown
     home = html.unescape(maarika.get("/desk/").content.decode())
-    assert "removed the duty" in home and f'href="{page}"' in home
+    assert "removed the task" in home and f'href="{page}"' in home
     for action in ("submit", "draft"):
         sent = maarika.post(f"{page}{action}/", OTHER, headers=JSON)
         assert (sent.status_code, sent.json()["code"]) == (409, "duty_removed")
@@ -124,7 +124,7 @@ def test_a_removed_duty_keeps_what_was_entered_and_says_so(cast: Cast, hidden: b
     assert (api.status_code, api.json()["code"]) == (409, "duty_removed")
     gone = maarika.get(address)
     assert gone.status_code == 404
-    assert "The project lead removed the duty" in html.unescape(gone.content.decode())
+    assert "The project lead removed the task" in html.unescape(gone.content.decode())
     for stranger in ("layla", "aino", "zoltan"):
         assert cast.client(stranger).get(page).status_code == 404
         assert "Mustand" not in cast.client(stranger).get("/desk/").content.decode()

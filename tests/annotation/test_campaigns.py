@@ -116,7 +116,7 @@ def test_pausing_resuming_and_closing_for_good(cast: Cast) -> None:
         states.append(Campaign.objects.get().state)
 
     assert states == ["paused", "open", "closed", "closed", "closed"]
-    assert "Add duties" not in aino.get(page).content.decode()
+    assert "Add rating tasks" not in aino.get(page).content.decode()
     refused = aino.post(f"{API}{work.campaign_id}/state/", {"state": "open"}, content_type="application/json")
     assert (refused.status_code, refused.json()["code"]) == (409, "wrong_state")
 

@@ -156,13 +156,13 @@ def test_a_closed_duty_is_told_as_closed_and_its_texts_stay_in_reach(cast: Cast)
     address = begun(client, duty)
     client.post(f"{address}draft/", {"text-0": ANSWER}, headers=JSON)
     other = opened(cast, name="Tühi", dataset=duty.dataset, panel=duty.panel)
-    assert "Close this duty?" in lead.get(reverse("writing_duty", args=["kassa", duty.pk])).content.decode()
+    assert "Close this task?" in lead.get(reverse("writing_duty", args=["kassa", duty.pk])).content.decode()
     for one in (duty, other):
         texts.set_writing_state(duty=one, state="closed")
     home = client.get(reverse("desk")).content.decode()
     assert duty.name in home and "Tühi" not in home
     own = client.get(reverse("desk_writing", args=[duty.pk])).content.decode()
-    assert "The lead closed this duty." in own and "paused" not in own and address in own
+    assert "The lead closed this task." in own and "paused" not in own and address in own
     Project.objects.filter(pk=cast.kassa.pk).update(archived_at=timezone.now())
     late = client.post(f"{address}draft/", {"text-0": "Hilja."}, headers=JSON)
     assert late.status_code in (403, 409) and WritingText.objects.get().draft == [ANSWER]

@@ -165,7 +165,7 @@ class TestRefusals:
         selection = selections.select(campaign=campaign, name="S", rule={"kind": "draw", "n": 1})
         panel = panels.create(project=cast.kassa, name="Everyone")
         duty = allocation.allocate(campaign=campaign, panel=panel, overlap=1, selection=selection)
-        with pytest.raises(Refused, match="is used by a run or a duty"):
+        with pytest.raises(Refused, match="is used by a run or a task"):
             selections.remove_selection(selection=selection)
         assert selection.selected.exists()
         allocation.take_back_duty(duty=duty)
@@ -191,7 +191,7 @@ class TestThroughHTTP:
         refused = browser.post(address, {**fields, "filter": "colour = red", "name": "Other"})
         assert "have no “colour”" in refused.content.decode()
         shown = browser.get(address).content.decode()
-        assert "Choose a duty" in shown and "---------" not in shown
+        assert "Choose a task" in shown and "---------" not in shown
         parts = re.findall(r'data-kinds="([^"]+)">.*?name="(\w+)"', shown, re.DOTALL)
         assert {name: kinds for kinds, name in parts}["filter"] == "draw filter" and len(parts) == 8
 

@@ -275,7 +275,7 @@ def test_a_paused_duty_keeps_drafts_and_a_lead_does_not_decide_on_their_own_text
     client = cast.client("aino")
     address = begun(client, duty)
     cast.client("boris").post(reverse("writing_state", args=["kassa", duty.pk]), {"state": "paused"})
-    assert "This duty is paused" in submitted(client, address, ANSWER).content.decode()
+    assert "This task is paused" in submitted(client, address, ANSWER).content.decode()
     assert WritingText.objects.get().draft == [ANSWER]
     texts.set_writing_state(duty=duty, state="open")
     assert submitted(client, address, ANSWER).status_code == 302

@@ -65,7 +65,7 @@ def work_until_paused(page: Page, work: Duty) -> None:
         scored(page, WRONG if purpose == Duty.Purpose.CONTROL else RIGHT)
         page.wait_for_url(re.compile("/desk/at/|/before/"))
     page.wait_for_url(re.compile(f"/desk/{work.pk}/before/"))
-    expect(page.get_by_role("heading", name="Your work in this duty is paused")).to_be_visible()
+    expect(page.get_by_role("heading", name="Your work in this task is paused")).to_be_visible()
 
 
 def test_from_the_guidelines_to_a_pause_and_back(visit_as: VisitAs, cast: Cast) -> None:

@@ -31,7 +31,7 @@ class Command(BaseCommand):
         parser.add_argument("--unit", choices=selections.UNITS, help="what is drawn; a scenario has all its items")
         filters = "values that fit, such as language=et,fi; may be given for several columns"
         parser.add_argument("--filter", action="append", default=[], metavar="COLUMN=VALUES", help=filters)
-        parser.add_argument("--duty", metavar="NAME", help="the items of this duty")
+        parser.add_argument("--duty", metavar="NAME", help="the items of this task")
         parser.add_argument("--wave", type=int, metavar="N", help="only those of its wave N")
         parser.add_argument("--items", metavar="FILE", help="the ids in this file, one on each line")
         parser.add_argument("--rule", type=json.loads, metavar="JSON", help="the rule itself, in place of all these")

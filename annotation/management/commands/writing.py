@@ -23,7 +23,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("project", help="the project's address, as in /p/ADDRESS/")
-        parser.add_argument("--open", metavar="NAME", help="open a duty of this name")
+        parser.add_argument("--open", metavar="NAME", help="open a writing task of this name")
         parser.add_argument("--dataset", metavar="NAME", help="the dataset of the prompts")
         parser.add_argument("--panel", metavar="NAME", help="the panel that writes")
         parser.add_argument("--kind", choices=WritingDuty.Kind.values, default="answer")
@@ -33,7 +33,7 @@ class Command(BaseCommand):
         parser.add_argument("--longest", type=int, default=8_000, metavar="N", help="most characters")
         parser.add_argument("--per-prompt", type=int, default=1, metavar="N", help="people per prompt")
         parser.add_argument("--generator", default="", help="one name for all texts (a code of each person)")
-        parser.add_argument("--store", metavar="DUTY", help="store the accepted texts of this duty")
+        parser.add_argument("--store", metavar="DUTY", help="store the accepted texts of this writing task")
         parser.add_argument("--name", default="", help="as a dataset of this name; else in the dataset of the prompts")
 
     def handle(self, **options: Any) -> None:
@@ -44,7 +44,7 @@ class Command(BaseCommand):
             if options["open"]:
                 self._open(project, options)
             if options["store"]:
-                duty = _named(WritingDuty.objects.filter(project=project), options["store"], "duty to write")
+                duty = _named(WritingDuty.objects.filter(project=project), options["store"], "writing task")
                 dataset = texts_read.store_writing(duty=duty, name=options["name"])
                 self.stdout.write(f"Dataset “{dataset.name}” v{dataset.version}")
         except Refused as refused:
