@@ -446,6 +446,7 @@ def _verdicts_of(campaign: Campaign, item: Item, options: ItemOptions) -> Iterat
         run__perturbation__isnull=True,
     )
     whole = verdicts.select_related("run__judge", "attempt").defer("attempt__request", "attempt__reply")
+    whole = whole.prefetch_related("error_tags")
     in_order = whole.order_by("run__judge__name", "-run", "repeat")
     for verdict in sorted(in_order, key=lambda verdict: verdict.run_id not in counted):
         judge = verdict.run.judge

@@ -62,6 +62,7 @@ COUNTED: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "annotation.MeetingDecision": (("campaign",), ()),
     "judging.Call": (("run", "state"), ()),
     "judging.Verdict": (("run",), ()),
+    "judging.ErrorTag": (("verdict__run",), ()),
     "analytics.Snapshot": (("campaign",), ()),
     "analytics.GateDecision": (("campaign",), ()),
 }

@@ -4,13 +4,14 @@ from django.urls import path
 
 from judging.api import curations as curation_routes
 from judging.api import designs as design_routes
+from judging.api import error_tags as error_tag_routes
 from judging.api import generation as generation_routes
 from judging.api import imports as import_routes
 from judging.api import item_plans as item_plan_routes
 from judging.api import judges as judge_routes
 from judging.api import providers as provider_routes
 from judging.api import runs as run_routes
-from judging.views import curations, generation, imports, item_plans, judges, providers, runs
+from judging.views import curations, error_tags, generation, imports, item_plans, judges, providers, runs
 
 pages = [
     path("providers/", providers.providers_page, name="providers"),
@@ -22,6 +23,10 @@ pages = [
     path("p/<slug:project>/judges/tests/<uuid:series>/", judges.judge_trials, name="judge_trials"),
     path("p/<slug:project>/judges/<int:judge>/", judges.judge_page, name="judge"),
     path("p/<slug:project>/judges/<int:judge>/runs/new/", runs.start_run, name="run_start"),
+    path("p/<slug:project>/judges/<int:judge>/errors/", error_tags.judge_errors, name="judge_errors"),
+    path("p/<slug:project>/judges/<int:judge>/errors.csv", error_tags.judge_errors_csv, name="judge_errors_csv"),
+    path("p/<slug:project>/verdicts/<int:verdict>/errors/", error_tags.add_error_tag, name="error_tag_add"),
+    path("p/<slug:project>/error-tags/<int:tag>/remove/", error_tags.remove_error_tag, name="error_tag_remove"),
     path("p/<slug:project>/rubrics/prompt/", judges.rubric_prompt, name="rubric_prompt"),
     path("p/<slug:project>/judges/<int:judge>/audit/", runs.start_audit, name="audit_start"),
     path("p/<slug:project>/runs/", runs.runs_page, name="runs"),
@@ -190,6 +195,17 @@ api = [
         "projects/<slug:project>/judges/<int:judge>/preview/",
         judge_routes.JudgePreview.as_view(),
         name="api_judge_preview",
+    ),
+    path(
+        "projects/<slug:project>/judges/<int:judge>/errors/",
+        error_tag_routes.JudgeErrors.as_view(),
+        name="api_judge_errors",
+    ),
+    path("projects/<slug:project>/error-tags/", error_tag_routes.ErrorTags.as_view(), name="api_error_tags"),
+    path(
+        "projects/<slug:project>/error-tags/<int:tag>/",
+        error_tag_routes.ErrorTagDetail.as_view(),
+        name="api_error_tag",
     ),
     path("projects/<slug:project>/runs/", run_routes.Runs.as_view(), name="api_runs"),
     path("projects/<slug:project>/runs/forecast/", run_routes.RunForecast.as_view(), name="api_run_forecast"),

@@ -41,6 +41,7 @@ from judging.models import (
     Attempt,
     Call,
     DesignCell,
+    ErrorTag,
     GenerationAttempt,
     GenerationFamily,
     GenerationPlan,
@@ -347,7 +348,8 @@ def _judged(cast: Cast, campaign: Any) -> dict[str, int]:
         project=cast.kassa, series=uuid4(), model=JUDGE, request={"messages": []}, material={}
     )
     rated["series"] = trial.series
-    return {**rated, "run": run.pk, "call": call.pk, "verdict": verdict.pk, "attempt": attempt.pk}
+    tag = ErrorTag.objects.create(verdict=verdict, text="too strict")
+    return {**rated, "tag": tag.pk, "run": run.pk, "call": call.pk, "verdict": verdict.pk, "attempt": attempt.pk}
 
 
 def _generated(cast: Cast) -> dict[str, Any]:

@@ -33,6 +33,7 @@ from annotation.desk.presentation import SpanShown, show_span
 from annotation.exports import consistent
 from annotation.models import Campaign, Criterion, Duty, Item, PanelSeat, Rating
 from annotation.writers.csv import csv_lines
+from judging import error_tags
 from judging.models import Verdict
 from judging.versions.seen_labels import DOWNLOADED_SCORES, record_seen_labels
 
@@ -349,6 +350,7 @@ def item_scores_page(request: HttpRequest, project: str, campaign: int, item: in
         "item": presentation.show_item(stored, (), current.dataset.layout),
         "criteria": [ItemCriterion(given) for given in scored],
         "skips": items.skips_of_item(current, stored),
+        "used_tags": error_tags.used_tags(current.project),
         "others": items.other_campaigns(current, stored),
         "refusal": refusal,
         **_neighbours(current, choice, stored),

@@ -622,3 +622,26 @@ class Verdict(models.Model):
                 name="verdict_score_fits_status",
             ),
         ]
+
+
+class ErrorTagQuerySet(models.QuerySet["ErrorTag"]):
+    def visible_to(self, user: User) -> ErrorTagQuerySet:
+        memberships = "verdict__run__project__memberships"
+        return self.filter(**{f"{memberships}__user": user, f"{memberships}__role__in": SIGHTED})
+
+
+class ErrorTag(models.Model):
+    """Why a verdict is wrong, in a few words of a person who has read it; a verdict may have several."""
+
+    verdict = models.ForeignKey(Verdict, on_delete=models.PROTECT, related_name="error_tags")
+    text = models.CharField(max_length=60)
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    objects = ErrorTagQuerySet.as_manager()
+
+    class Meta:
+        constraints: ClassVar = [models.UniqueConstraint(fields=["verdict", "text"], name="error_tag_once")]
+
+    def __str__(self) -> str:
+        return self.text

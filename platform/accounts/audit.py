@@ -198,6 +198,7 @@ ACTIONS = {
     READ_IMPORT: gettext_lazy("read a file of an import"),
     "read locked labels": gettext_lazy("saw labels of locked items of an alignment"),
     "record decision": gettext_lazy("recorded a decision of a calibration meeting"),
+    "remove error tag": gettext_lazy("removed the reason of an error of a judge"),
     "remove member": gettext_lazy("removed a member"),
     "remove person": gettext_lazy("removed the data of a person who asked for it"),
     "remove selection": gettext_lazy("removed a selection"),
@@ -236,6 +237,7 @@ ACTIONS = {
     "store texts": gettext_lazy("stored written texts as a dataset"),
     "store taxonomy": gettext_lazy("stored a taxonomy"),
     "store dataset": gettext_lazy("stored a dataset"),
+    "tag error": gettext_lazy("wrote the reason of an error of a judge"),
     "take back duty": gettext_lazy("removed a task"),
     "test webhook": gettext_lazy("tested a webhook"),
     "turn webhook off": gettext_lazy("turned a webhook off"),
@@ -316,6 +318,7 @@ THINGS = {
     "judging.ProviderAllowance": gettext_lazy("provider"),
     "judging.ProviderTest": gettext_lazy("test of a provider"),
     "judging.JudgeTrial": gettext_lazy("test of a judge"),
+    "judging.ErrorTag": gettext_lazy("reason of an error"),
     "judging.StoredProvider": gettext_lazy("provider"),
 }
 

@@ -393,6 +393,16 @@ METHODS: Mapping[str, Method] = {
     "GET /projects/{project}/curations/{curation}/items/": Method(
         "curated_items", "The items of a curated dataset, each with its inclusion probability if it has one."
     ),
+    "GET /projects/{project}/judges/{judge}/errors/": Method(
+        "judge_errors", "Why verdicts of a judge are wrong: the reasons that people wrote, with their counts."
+    ),
+    "GET /projects/{project}/error-tags/": Method(
+        "error_tags", "The reasons that people wrote for wrong verdicts, newest first."
+    ),
+    "POST /projects/{project}/error-tags/": Method(
+        "tag_error", "Write why a verdict is wrong; the same reason again changes nothing.", repeatable=True
+    ),
+    "DELETE /projects/{project}/error-tags/{tag}/": Method("remove_error_tag", "Take a reason from its verdict."),
     "POST /projects/{project}/user-comparisons/": Method(
         "compare_users",
         "Mix dialogues with simulated users and with people into one dataset, and open a campaign on it in which "

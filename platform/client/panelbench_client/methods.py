@@ -850,6 +850,27 @@ class PlainMethods(ServerConnection):
         """The items of a curated dataset, each with its inclusion probability if it has one."""
         return self.pages(self.at("curations/{}/items/", curation))
 
+    @operation("GET", "/projects/{project}/judges/{judge}/errors/")
+    def judge_errors(self, judge: int) -> list[types.TagCount]:
+        """Why verdicts of a judge are wrong: the reasons that people wrote, with their counts."""
+        return cast(list[types.TagCount], self.json("GET", self.at("judges/{}/errors/", judge)))
+
+    @operation("GET", "/projects/{project}/error-tags/")
+    def error_tags(self) -> Iterator[types.ErrorTag]:
+        """The reasons that people wrote for wrong verdicts, newest first."""
+        return self.pages(self.at("error-tags/"))
+
+    @operation("POST", "/projects/{project}/error-tags/")
+    def tag_error(self, verdict: int, text: str) -> types.ErrorTag:
+        """Write why a verdict is wrong; the same reason again changes nothing."""
+        sent: dict[str, Any] = {"verdict": verdict, "text": text}
+        return cast(types.ErrorTag, self.json("POST", self.at("error-tags/"), json=sent, repeatable=True))
+
+    @operation("DELETE", "/projects/{project}/error-tags/{tag}/")
+    def remove_error_tag(self, tag: int) -> None:
+        """Take a reason from its verdict."""
+        self.send("DELETE", self.at("error-tags/{}/", tag))
+
     @operation("POST", "/projects/{project}/user-comparisons/")
     def compare_users(
         self,

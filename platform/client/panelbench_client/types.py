@@ -996,6 +996,19 @@ class DutySettings(TypedDict):
     paused: NotRequired[bool]
 
 
+class ErrorTag(TypedDict):
+    id: int
+    text: str
+    verdict: int
+    judge: int
+    run: int
+    item: str
+    language: str
+    criterion: str
+    created_by: str | None
+    created_at: Moment
+
+
 class Estimate(TypedDict):
     """One figure. `language` is null over all languages, `judge` is null for the panel alone."""
 
@@ -1506,6 +1519,13 @@ class NewCuration(TypedDict):
     by_family: NotRequired[bool]
     seed: NotRequired[int]
     name: str
+
+
+class NewErrorTag(TypedDict):
+    """Refuses a field that it does not know: dropped without a word, it would be taken for heard."""
+
+    verdict: int
+    text: str
 
 
 class NewMeetingDecision(TypedDict):
@@ -2422,6 +2442,14 @@ class SubmitWriting(TypedDict):
     seconds: NotRequired[float]
     pasted: NotRequired[int]
     confirmed: NotRequired[str]
+
+
+class TagCount(TypedDict):
+    text: str
+    verdicts: int
+    items: int
+    criteria: dict[str, int]
+    languages: dict[str, int]
 
 
 class Target(TypedDict):
