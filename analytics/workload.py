@@ -118,10 +118,6 @@ class AnnotatorWork:
     languages: tuple[tuple[str, int], ...]
     flags: list[str] = field(default_factory=list)
 
-    @property
-    def same_share(self) -> float | None:
-        return self.same / self.sheets if self.sheets else None
-
 
 @dataclass(frozen=True, slots=True)
 class DutyWork:

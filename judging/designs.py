@@ -495,11 +495,6 @@ class CellResult:
     verdicts: int = 0
     unreadable: int = 0
 
-    @property
-    def unreadable_share(self) -> float | None:
-        """The share of the verdicts that have no score on the scale; None if there are no verdicts."""
-        return self.unreadable / self.verdicts if self.verdicts else None
-
 
 def cell_results(design: JudgeDesign) -> list[CellResult]:
     """One row for each cell, in order of position; this takes four queries and one for the cells."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import Any
 
 from django import conf
 from django.core.cache import caches
@@ -93,9 +92,18 @@ def to_be_polled() -> list[Campaign]:
     A closed campaign is never polled. If a judge was run since, opening its page of numbers has them computed again.
     """
     found = Campaign.objects.filter(project__archived_at=None).exclude(state=Campaign.State.CLOSED)
-    open_ones = list(found.select_related("dataset").annotate(mark=Concat(*_marks()), **_gate_marks()))
+    # What else makes decisions about judges stale: the newest published version of the rubric, and the thresholds.
+    rubrics = RubricVersion.objects.published().filter(rubric=OuterRef("rubric_version__rubric"))
+    declared = GateThresholds.objects.filter(project=OuterRef("project"))
+    open_ones = list(
+        found.select_related("dataset").annotate(
+            mark=Concat(*_marks()),
+            newest_rubric=Subquery(rubrics.order_by("-number").values("number")[:1]),
+            newest_thresholds=Subquery(declared.order_by("-number").values("number")[:1]),
+        )
+    )
     for campaign in open_ones:
-        campaign.mark += f"{campaign.newest_rubric} {campaign.newest_thresholds}"  # type: ignore[attr-defined]
+        campaign.mark += f"{campaign.newest_rubric} {campaign.newest_thresholds}"
     noted = caches["content"].get_many([_current_key(campaign) for campaign in open_ones])
     return [campaign for campaign in open_ones if noted.get(_current_key(campaign)) != campaign.mark]
 
@@ -122,16 +130,6 @@ def _marks() -> Iterator[Expression]:
         marked = rows.order_by().values(by).annotate(mark=Concat(*spaced)).values("mark")
         yield Coalesce(Subquery(marked), Value("0"), output_field=CharField())
         yield Value(" ")
-
-
-def _gate_marks() -> dict[str, Any]:
-    """What else makes decisions about judges stale: the newest published version of the rubric, and the thresholds."""
-    rubrics = RubricVersion.objects.published().filter(rubric=OuterRef("rubric_version__rubric"))
-    declared = GateThresholds.objects.filter(project=OuterRef("project"))
-    return {
-        "newest_rubric": Subquery(rubrics.order_by("-number").values("number")[:1]),
-        "newest_thresholds": Subquery(declared.order_by("-number").values("number")[:1]),
-    }
 
 
 def _current_key(campaign: Campaign) -> str:

@@ -117,7 +117,12 @@ def load_bundle(
     with _explained(name), ZipFile(content) as archive:
         version, members = _checked_manifest(name, archive)
         for member in _members(version):
-            _verify(name, archive, member, members[member.name])
+            # Nothing of a bundle is believed before all of it is what was written.
+            if member_content(archive, member.file).sha256 != members[member.name].get("sha256"):
+                text = "content that was changed since it was written"
+                raise FormatError(
+                    Problem(f"{name}/{member.file}", None, None, text, "the digest in the manifest", "digest")
+                )
         return _stored(Incoming(project, version, actor), archive, members, progress)
 
 
@@ -229,13 +234,6 @@ def _read_manifest(name: str, archive: ZipFile) -> tuple[int, dict[str, Any]]:
         expected = f"at most {VERSION}: a newer Panelbench wrote it; update this one"
         raise FormatError(Problem(place, None, "version", str(version), expected, "newer_version"))
     return version, dict(members)
-
-
-def _verify(name: str, archive: ZipFile, member: Member, facts: dict[str, Any]) -> None:
-    """Nothing of a bundle is believed before all of it is what was written."""
-    if member_content(archive, member.file).sha256 != facts.get("sha256"):
-        text = "content that was changed since it was written"
-        raise FormatError(Problem(f"{name}/{member.file}", None, None, text, "the digest in the manifest", "digest"))
 
 
 def _lines(member: Member, file: Any) -> Iterator[bytes]:

@@ -320,18 +320,15 @@ def export_table(export: Export) -> Table:
     }[export.what](export)
     if export.options.hides_generators:
         dataset = export.subject.dataset if isinstance(export.subject, Campaign) else export.subject
-        made = _without(made, {*HOW_MADE, *ItemAttributes(dataset).names})
+        hidden = {*HOW_MADE, *ItemAttributes(dataset).names}
+        kept = [place for place, name in enumerate(made.names) if name not in hidden]
+        rows = (tuple(row[place] for place in kept) for row in made.rows)
+        made = Table(made.name, tuple(made.columns[place] for place in kept), rows)
     return Table(export.file_name.removesuffix(f".{export.ending}"), made.columns, made.rows)
 
 
 HOW_MADE = ("generator", "scenario", "cluster", "attributes")
 """Columns that say how an item was made: the attributes of items often name the model and its prompt, too."""
-
-
-def _without(table: Table, hidden: set[str]) -> Table:
-    kept = [place for place, name in enumerate(table.names) if name not in hidden]
-    rows = (tuple(row[place] for place in kept) for row in table.rows)
-    return Table(table.name, tuple(table.columns[place] for place in kept), rows)
 
 
 def _items(export: Export) -> Table:

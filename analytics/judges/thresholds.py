@@ -84,12 +84,6 @@ def current_thresholds(project: Project) -> GateThresholds | None:
     return GateThresholds.objects.filter(project=project).select_related("declared_by").first()
 
 
-def gate_settings(project: Project) -> GateSettings | None:
-    """The settings for computing a campaign's decisions; None before thresholds are declared."""
-    newest = current_thresholds(project)
-    return GateSettings(thresholds=newest.pk) if newest else None
-
-
 def figures_since(project: Project) -> datetime | None:
     """The time at which figures of a judge beside the panel were first stored in the project; None if there are no
     figures.
@@ -179,7 +173,9 @@ def judge_changes(campaign: Campaign, run: JudgeRun) -> list[dict[str, str]]:
         changes.append({"code": "rubric", "before": str(campaign.rubric_version.number), "now": str(newest)})
     if _has_other_prompt(run):
         changes.append({"code": "prompt", "before": "", "now": ""})
-    served = _served_models(run)
+    # The models that gave the verdicts of a run, as the endpoint calls them.
+    replied = Attempt.objects.filter(call__run__in=whole_run([run]))
+    served = sorted(set(replied.exclude(served_model="").order_by().values_list("served_model", flat=True).distinct()))
     last = _last_served(run)
     if len(served) > 1:
         changes.append({"code": "mixed", "before": ", ".join(served), "now": ""})
@@ -214,12 +210,6 @@ def _has_other_prompt(run: JudgeRun) -> bool:
         return True
     ours = {"endpoint": judge.provider, "model": judge.model, "variant": variant, "parameters": judge.parameters}
     return judges.judge_digest(**ours) != judge.digest
-
-
-def _served_models(run: JudgeRun) -> list[str]:
-    """The models that gave the verdicts of a run, as the endpoint calls them."""
-    replied = Attempt.objects.filter(call__run__in=whole_run([run]))
-    return sorted(set(replied.exclude(served_model="").order_by().values_list("served_model", flat=True).distinct()))
 
 
 def _last_served(run: JudgeRun) -> str:

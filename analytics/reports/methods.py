@@ -47,13 +47,15 @@ def methods_paragraphs(
     """Paragraphs on items, raters, judges, figures, intervals, exclusions and programs; the references they name."""
     cited = _cited(parts)
     numbers = {key: place for place, key in enumerate(cited, start=1)}
+    versions = ", ".join(f"{name} {version}" for name, version in program_versions().items())
+    digests = sorted({part.snapshot.inputs_digest[:12] for part in parts})
     paragraphs = [
         " ".join(sentences_on_items(campaign)),
         " ".join(_on_raters(campaign, parts)),
         " ".join(_on_judges(campaign, runs, parts)),
         " ".join(_on_figures(parts, numbers)),
         " ".join(_on_left_out(parts)),
-        _on_programs(parts),
+        f"Computed with {versions}. SHA-256 of the ratings tables, first digits: {', '.join(digests)}.",
     ]
     return [text for text in paragraphs if text], [REFERENCES[key] for key in cited]
 
@@ -206,12 +208,6 @@ def _on_left_out(parts: Sequence[AnsweredPart]) -> Iterator[str]:
     if names:
         yield f"Rules of exclusion: {'; '.join(str(EXCLUSION_NAMES[name]) for name in names)}."
     yield from dict.fromkeys(part.page.ties_sentence for part in parts if part.page.ties_sentence)
-
-
-def _on_programs(parts: Sequence[AnsweredPart]) -> str:
-    versions = ", ".join(f"{name} {version}" for name, version in program_versions().items())
-    digests = sorted({part.snapshot.inputs_digest[:12] for part in parts})
-    return f"Computed with {versions}. SHA-256 of the ratings tables, first digits: {', '.join(digests)}."
 
 
 def _with_source(name: str, numbers: Mapping[str, int]) -> str:

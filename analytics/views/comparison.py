@@ -159,10 +159,6 @@ class ComparisonPage:
     def counted(self, name: str) -> list[Mapping[str, Any]]:
         return [row for row in self.rows if row["asked"] == f"comparison.{name}"]
 
-    def cell_name(self, row: Mapping[str, Any]) -> str:
-        """Clarity · Estonian, or that it is the mean of cells."""
-        return self._named(_cell_of(row))
-
     def _named(self, cell: CellKey) -> str:
         if cell[0] is None:
             return _("Mean of criteria and languages")

@@ -25,7 +25,6 @@ from annotation.checkup.checking import RULES, CheckedDataset, check_items
 from annotation.checkup.declared import CheckScope
 from annotation.imports import storage
 from annotation.models import Annotation, Dataset, DatasetCheckup, Item, Panel, Skip
-from annotation.readers import ItemRow
 
 AT_A_TIME = 200  # items that are read from the database in one piece; each may be long
 MADE_AT_ONCE = 2_000  # items; a worker makes a larger dataset
@@ -207,10 +206,11 @@ def make_without(
         return former
     name = _name_of(original, left_out)
     try:
+        items = Item.objects.of(original).iterator(chunk_size=AT_A_TIME)
         made = storage.store(
             project=original.project,
             name=name,
-            items=_kept_rows(original, ordinals),
+            items=(storage.copied_row(item) for item in items if item.ordinal not in ordinals),
             actor=actor,
             layout=original.layout,
             licence=original.licence,
@@ -263,11 +263,6 @@ def _note_making(made: Dataset, checkup: DatasetCheckup, left_out: LeftOut, acto
     with transaction.atomic():
         DatasetCheckup.objects.update_or_create(dataset=made, defaults={"made_from": _making(checkup, left_out)})
         audit.record(actor=actor, project=made.project, verb="leave out items", subject=made, fields=[*left_out.checks])
-
-
-def _kept_rows(dataset: Dataset, ordinals: set[int]) -> Iterator[ItemRow]:
-    items = Item.objects.of(dataset).iterator(chunk_size=AT_A_TIME)
-    return (storage.copied_row(item) for item in items if item.ordinal not in ordinals)
 
 
 def _make_again(checkup: DatasetCheckup, left_out: LeftOut, job: Job, heartbeat: jobs.JobHeartbeat) -> Dataset:

@@ -276,14 +276,14 @@ def with_label_values(mapping: Mapping, version: RubricVersion | None) -> Mappin
     fields = {"score", *(field for field in mapping.columns.values() if field.startswith("score."))}
     values = dict(mapping.values)
     for target in fields & known.keys():
-        written = {spelling: value for label, value in known[target].items() for spelling in _spellings(label)}
+        written = {
+            spelling: value
+            for label, value in known[target].items()
+            for spelling in {label, label.upper(), label.capitalize(), label.title()}
+        }
         shared = mapping.values.get("score", {})
         values[target] = {**written, **shared, **mapping.values.get(target, {})}
     return replace(mapping, values=values)
-
-
-def _spellings(label: str) -> set[str]:
-    return {label, label.upper(), label.capitalize(), label.title()}
 
 
 def _explain_words(problems: Problems, scored: int) -> None:

@@ -12,7 +12,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from accounts import access
-from accounts.models import SIGHTED, Project, User
+from accounts.models import Project, User
 from annotation.models.campaign import Annotator, Panel, SightedAccess
 from annotation.models.content import Dataset, Item
 
@@ -79,10 +79,6 @@ class WritingTextQuerySet(models.QuerySet["WritingText"]):
         keys: list[Any] = [OuterRef(f"{item}external_id")]
         keys += [KeyTextTransform(name, OuterRef(f"{item}attributes")) for name in ("written_as", "source_item")]
         return self.filter(external_id__in=keys).exclude(external_id="")
-
-    def seen_by_leads(self, user: User) -> WritingTextQuerySet:
-        """Every text of the projects in which the user sees who wrote what."""
-        return self.filter(duty__project__memberships__user=user, duty__project__memberships__role__in=SIGHTED)
 
 
 class WritingText(models.Model):

@@ -42,7 +42,15 @@ def publish_guideline(
         wrong["examples"] = _("Give at most %(most)d worked examples.") % {"most": MOST_EXAMPLES}
     if wrong:
         raise Refused(" ".join(wrong.values()), code="invalid", fields=wrong)
-    stored = [_example(example) for example in examples]
+    stored = [
+        {
+            "text": example.get("text") or "",
+            "criterion": example.get("criterion") or "",
+            "score": example.get("score"),
+            "explanation": example.get("explanation") or "",
+        }
+        for example in examples
+    ]
     try:
         with transaction.atomic():
             number = (versions(campaign).filter(language=tag).aggregate(last=Max("number"))["last"] or 0) + 1
@@ -60,15 +68,6 @@ def _checked_language(language: str) -> str:
         return languages.canonical_language(language)
     except ValueError as error:
         raise Refused(str(error), code="invalid", fields={"language": str(error)}) from None
-
-
-def _example(example: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "text": example.get("text") or "",
-        "criterion": example.get("criterion") or "",
-        "score": example.get("score"),
-        "explanation": example.get("explanation") or "",
-    }
 
 
 def versions(campaign: Campaign) -> QuerySet[Guideline]:

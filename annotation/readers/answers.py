@@ -126,7 +126,8 @@ class AnswerColumns(NamedTuple):
         for place in self.lists:
             (entries,) = values[place.field]
             if entries:
-                answers = _joined(answers, _listed(entries, place, values, who, mapping))
+                other = _listed(entries, place, values, who, mapping)
+                answers = {name: [*answers.get(name, ()), *other[name]] for name in other}
         if not answers["line"] and not self.may_be_none:
             raise InvalidValue(
                 Words("a record without a score"), Words("a score on at least one criterion"), "no_score"
@@ -186,10 +187,6 @@ def _texts(column: Sequence[Any] | None, count: int) -> Sequence[str]:
     if column is None:
         return [""] * count
     return [value if type(value) is str else as_text(value, "rationale") for value in column]
-
-
-def _joined(one: ValuesByField, other: ValuesByField) -> ValuesByField:
-    return {name: [*one.get(name, ()), *other[name]] for name in other}
 
 
 def _listed(entries: Any, place: ListColumn, values: ValuesByField, who: str, mapping: Mapping) -> ValuesByField:

@@ -466,7 +466,11 @@ class _ItemReader:
             self.report.empty_at.append(_place(item))
 
     def _enter(self, item: ItemRow, column: str) -> None:
-        self._doubts.see(_texts_of(item), item.file, item.line)
+        # The texts that annotators and judges read.
+        texts = [item.title, *[turn["text"] for turn in item.turns]]
+        for value in item.fields.values():
+            texts += value if isinstance(value, list) else [value]
+        self._doubts.see(texts, item.file, item.line)
         content = _content_bytes(item)
         digest, derived = sha256(content).hexdigest(), not item.external_id
         # An id from the content begins with a word, so that no spreadsheet takes it for a number.
@@ -547,14 +551,6 @@ def _lacking(name: str, plan: ColumnPlan, mapping: Mapping, first: FileRow) -> P
         given |= {*mapping.columns.values()}
     missing = [field for field in ("language",) if field not in given]
     return missing_field_problem(name, missing, mapping, first.fields)
-
-
-def _texts_of(item: ItemRow) -> list[str]:
-    """The texts that annotators and judges read."""
-    texts = [item.title, *[turn["text"] for turn in item.turns]]
-    for value in item.fields.values():
-        texts += value if isinstance(value, list) else [value]
-    return texts
 
 
 def _place(item: ItemRow) -> str:

@@ -59,14 +59,11 @@ def in_record(path: str, column: str | None) -> str | None:
 _RECORD_PATH = re.compile(r"(\[[^\]]*\])+\.?")
 
 
-def _without_path(column: str) -> str:
-    match = _RECORD_PATH.match(column)
-    return column[match.end() :] if match else column
-
-
 def kind_of_problem(problem: Problem) -> Alike:
     """The kind of a problem, which is the same for the same fault in other records."""
-    return problem.code, _without_path(problem.column or ""), problem.expected
+    column = problem.column or ""
+    match = _RECORD_PATH.match(column)
+    return problem.code, (column[match.end() :] if match else column), problem.expected
 
 
 class FormatError(ValueError):

@@ -388,7 +388,9 @@ class _Reader(MultilingualReader):
         """Anchors by point; each is a text, {text, reason}, or one of them by language."""
         anchors: dict[float, dict[str, AnchorDocument]] = {}
         for key, child in self.members(node).items() if node is not None else ():
-            value = _value(key)
+            # The number that the key of an anchor spells.
+            number = scalar(key)
+            value = number if isinstance(number, int | float) and not isinstance(number, bool) else None
             if value is None or not scale.holds(value):
                 self.fail(
                     child,
@@ -448,12 +450,6 @@ class _Reader(MultilingualReader):
                 parts["min_words"], Words("a whole number up to 1,000, and 0 where the rule is never"), "rationale"
             )
         return RationaleRule(rule, int(words))
-
-
-def _value(key: str) -> float | None:
-    """The number that the key of an anchor spells."""
-    number = scalar(key)
-    return number if isinstance(number, int | float) and not isinstance(number, bool) else None
 
 
 def _shown(scale: ScaleDocument) -> str:

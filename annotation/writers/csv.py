@@ -46,7 +46,14 @@ def comma_separated(table: Table) -> Iterator[bytes]:
         yield from joined_lines([*_written_columns(table.columns, table.rows)], "\r\n")
         return
     for batch in table.batches():
-        writer.writerows(_lines(table.columns, batch))
+        # The rows of a batch as cells. Converted column by column, because most columns need no change.
+        marks: dict[int, list[str]] = {}
+        written = [
+            _cells(column, values, marks)
+            for column, values in zip(table.columns, zip(*batch, strict=True), strict=True)
+        ]
+        texts = [" ".join(marks[place]) if place in marks else "" for place in range(len(batch))]
+        writer.writerows(zip(*written, texts, strict=True))
         yield _emptied(page)
     yield _emptied(page)
 
@@ -56,14 +63,6 @@ def _emptied(page: StringIO) -> bytes:
     page.seek(0)
     page.truncate()
     return written
-
-
-def _lines(columns: tuple[Column, ...], batch: list[Cells]) -> Iterator[tuple[Any, ...]]:
-    """The rows of a batch as cells. Converted column by column, because most columns need no change."""
-    marks: dict[int, list[str]] = {}
-    written = [_cells(column, values, marks) for column, values in zip(columns, zip(*batch, strict=True), strict=True)]
-    texts = [" ".join(marks[place]) if place in marks else "" for place in range(len(batch))]
-    return zip(*written, texts, strict=True)
 
 
 def _written_columns(columns: tuple[Column, ...], rows: CodedRows) -> Iterator[CodedColumn]:

@@ -75,11 +75,6 @@ def ask_to_stop() -> None:
     _stop_flag[0] = 1
 
 
-def withdraw_stop() -> None:
-    """Cancel the request to stop."""
-    _stop_flag[0] = 0
-
-
 def is_stopping() -> bool:
     """Whether this worker was asked to end."""
     return _stop_flag[0] == 1

@@ -140,7 +140,7 @@ def create_alignment(
         sides = {
             side: selections.store_selection(
                 campaign=campaign,
-                name=_side_name(name, side),
+                name=f"alignment {name} · {side}",
                 rule={**rule, "side": side},
                 seed=stored_seed,
                 rows=[(item, probability, "") for item, probability in chosen.items()],
@@ -192,10 +192,6 @@ def _check_plan(*, name: str, share: float, looks: int, measure: str, confidence
         wrong["confidence"] = _("The confidence must be from 0.5 to 0.99.")
     if wrong:
         raise Refused(next(iter(wrong.values())), code="alignment", fields=wrong)
-
-
-def _side_name(name: str, side: str) -> str:
-    return f"alignment {name} · {side}"
 
 
 def tested_sentence() -> str:

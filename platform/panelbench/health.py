@@ -54,7 +54,7 @@ def _parts() -> dict[str, str]:
         unknown = "unknown: no database"
         silent = dict.fromkeys(("worker", "beat"), unknown)
         return {"database": database, "migrations": unknown, "disk": disk, "broker": _broker(), **silent}
-    migrations = _migrations()
+    migrations = OK if _migrated() else "pending: run `panelbench migrate`"
     processes = _processes() if migrations == OK else dict.fromkeys(("worker", "beat"), "unknown: not migrated")
     return {"database": database, "migrations": migrations, "disk": disk, "broker": _broker(), **processes}
 
@@ -66,10 +66,6 @@ def _database() -> str:
     except DatabaseError:
         return "unreachable"
     return OK
-
-
-def _migrations() -> str:
-    return OK if _migrated() else "pending: run `panelbench migrate`"
 
 
 _seen_migrated = False

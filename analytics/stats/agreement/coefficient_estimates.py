@@ -310,19 +310,15 @@ def _fleiss(cell: Coded) -> list[CountFigure]:
     """The sound value over unequal numbers of raters, the one over complete items, and S0's script."""
     identity = np.eye(1 if cell.scale.is_continuous else cell.scale.q)
     influence = partial(coefficients.fleiss_influence, w=identity)
-    as_printed = partial(kernels.fleiss_kappa_fixed, n=_ratings_of_first(cell))
+    # Ratings of the first item, in the order of the file, that has two or more.
+    per_row = np.bincount(cell.item, minlength=1)[cell.item]
+    places = np.where(per_row >= 2, cell.place, np.iinfo(np.intp).max)
+    as_printed = partial(kernels.fleiss_kappa_fixed, n=(int(per_row[places.argmin()]) if per_row.size else 0))
     return [
         CountFigure("fleiss_kappa", "unequal", kernels.fleiss_kappa_kernel, influence),
         CountFigure("fleiss_kappa", "complete", kernels.fleiss_kappa_kernel, influence, complete=len(cell.raters)),
         CountFigure("fleiss_kappa", "paper_compat", as_printed, paper=True),
     ]
-
-
-def _ratings_of_first(cell: Coded) -> int:
-    """Ratings of the first item, in the order of the file, that has two or more."""
-    per_row = np.bincount(cell.item, minlength=1)[cell.item]
-    places = np.where(per_row >= 2, cell.place, np.iinfo(np.intp).max)
-    return int(per_row[places.argmin()]) if per_row.size else 0
 
 
 def _alpha(scale: Scale) -> CountFigure:

@@ -80,19 +80,16 @@ def cohen_rows(
         elif is_listed:
             yield from _cohen_rows(cell, patterns, variant, disagreement(cell.scale, weighting), rng, how)
         else:
-            yield _unlisted(_mean_of_all(cell, patterns, variant, disagreement(cell.scale, weighting), how))
+            # The mean kappa of all pairs that share an item, without a row for each.
+            d = disagreement(cell.scale, weighting)
+            kappas, shared = coefficients.pair_kappas(cell.matrix(), d)
+            values = kappas[np.triu(shared > 0, 1)]
+            several = _several(patterns, [], d)
+            yield _unlisted(_mean_estimate(cell, patterns, variant, values, several, None, how))
 
 
 def _unlisted(mean: Estimate) -> Row:
     return mean.with_(note=joined((mean.note, PAIRS_LEFT_OUT))), None
-
-
-def _mean_of_all(cell: Coded, patterns: OrderedPatterns, variant: str, d: Floats, how: Resampling) -> Estimate:
-    """The mean kappa of all pairs that share an item, without a row for each."""
-    kappas, shared = coefficients.pair_kappas(cell.matrix(), d)
-    values = kappas[np.triu(shared > 0, 1)]
-    several = _several(patterns, [], d)
-    return _mean_estimate(cell, patterns, variant, values, several, None, how)
 
 
 def conger_rows(cell: Coded, *, rng: np.random.Generator, how: Resampling, positional: bool) -> Iterator[Row]:

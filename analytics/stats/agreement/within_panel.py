@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 PAIRS = ("cohen_kappa", "percent_agreement")
-RATIONALES = ("rationale_share", "rationale_length")
-LABELS = ("label_spread", "label_share")
 MOST_WITH_INTERVALS = 190
 """Pairs of a panel (20 raters) whose kappas get intervals of their own."""
 ONE_RATER, NO_PAIRS = Message("only one rater"), Message("no two raters share an item")
@@ -95,12 +93,12 @@ def _value(scores: Coded, figure: CountFigure) -> Estimate:
     estimate = coefficient_estimates.estimates_from_counts(scores, chosen, rng=rng, how=quiet)[0]
     none = dict.fromkeys(("se", "low", "high", "confidence", "method"))
     why = Message("the change has one") if estimate.is_defined else None
-    return estimate.with_(**none, interval_reason=why, n_clusters=_clusters(scores))
-
-
-def _clusters(scores: Coded) -> int:
-    """Clusters of the items with two scores or more."""
-    return number_of(scores.cluster[np.bincount(scores.item, minlength=scores.n_items) >= 2])
+    # Clusters of the items with two scores or more.
+    return estimate.with_(
+        **none,
+        interval_reason=why,
+        n_clusters=number_of(scores.cluster[np.bincount(scores.item, minlength=scores.n_items) >= 2]),
+    )
 
 
 def _change(

@@ -169,7 +169,12 @@ def _run(arguments: argparse.Namespace, argv: Sequence[str]) -> int:
     kept += _absent(kept, statistics or (), subcommand.absent)
     notes = [*getattr(table, "notes", ()), *([] if kept else [f"nothing to show: {subcommand.absent['*']}"])]
     _complain(f"{arguments.file}: note: {note}" for note in notes)
-    _print(rendered_estimates(kept, arguments.format, _provenance(arguments, argv, source.sha256)))
+    # Write, and leave quietly when the reader (``| head``) has left.
+    try:
+        sys.stdout.write(rendered_estimates(kept, arguments.format, _provenance(arguments, argv, source.sha256)))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
 
 
@@ -306,15 +311,6 @@ def _located(path: str, problem: TableProblem, lines: Lines | None) -> str:
 
 def _complain(messages: Any) -> None:
     sys.stderr.write("".join(f"{message}\n" for message in messages))
-
-
-def _print(text: str) -> None:
-    """Write, and leave quietly when the reader (``| head``) has left."""
-    try:
-        sys.stdout.write(text)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 if __name__ == "__main__":

@@ -52,7 +52,7 @@ class IdentifierDoubt(NamedTuple):
 def identifier_doubts(changed: Collection[str], names: Iterable[str]) -> Iterator[IdentifierDoubt]:
     """How many of the given identifiers were ``changed``, and which of the compared ``names`` look like one."""
     if changed:
-        yield IdentifierDoubt("changed", len(changed), _listed(sorted(changed)))
+        yield IdentifierDoubt("changed", len(changed), ", ".join(map(_shown, sorted(changed)[:MOST_EXAMPLES])))
     if near := near_identifiers(names):
         pairs = "; ".join(" and ".join(map(_shown, group)) for group in near[:MOST_EXAMPLES])
         yield IdentifierDoubt("near", len(near), pairs)
@@ -71,10 +71,6 @@ def identifier_notes(kind: str, changed: Collection[str], names: Iterable[str]) 
                 f"{kind} with names that differ only in case, characters without width or leading zeros: groups of "
                 f"names: {doubt.number}, such as {doubt.examples}. They count as different"
             )
-
-
-def _listed(names: Iterable[str]) -> str:
-    return ", ".join(map(_shown, list(names)[:MOST_EXAMPLES]))
 
 
 def _shown(name: str) -> str:

@@ -330,7 +330,6 @@ def _distinct_rows(cluster: Integers, pattern: Integers, n_patterns: int) -> tup
 
 Report = Callable[["RatingsTable"], Sequence[CellEstimate]]
 RatersAs = Literal["these", "sample"]
-RATERS_AS: tuple[RatersAs, ...] = ("these", "sample")
 THESE, LIKE_THESE, THIS_JUDGE = "these raters", "raters like these", "this judge"
 """The values of ``Estimate.speaks_for``."""
 FEWEST_RATERS = 20

@@ -152,7 +152,7 @@ def _with_defaults(frame: pd.DataFrame, judges: Sequence[str]) -> tuple[pd.DataF
     rows["criterion"] = _text(frame["criterion"]) if "criterion" in frame else ""
     rows["cluster"] = _text(frame["cluster"]) if "cluster" in frame else rows["item"]
     for column in ("language", "generator"):
-        rows[column] = _text_or_none(frame[column]) if column in frame else None
+        rows[column] = _text(frame[column], nothing=None) if column in frame else None
     rows["item_key"] = _numbered(rows, ["item", "language", "generator"])
     kinds, problems = _rater_kinds(frame, rows, judges)
     rows["rater_kind"] = kinds
@@ -195,10 +195,6 @@ def _text(column: pd.Series[Any], nothing: str | None = "") -> pd.Series[Any]:
 def _kind(column: pd.Series[Any]) -> str:
     """The kind of a column of numpy's numbers or bools, which need not be read as text; "O" for any other."""
     return column.dtype.kind if isinstance(column.dtype, np.dtype) else "O"
-
-
-def _text_or_none(column: pd.Series[Any]) -> pd.Series[Any]:
-    return _text(column, nothing=None)
 
 
 def _numbered(rows: pd.DataFrame, columns: list[str]) -> NDArray[np.int64]:

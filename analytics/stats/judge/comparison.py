@@ -205,11 +205,16 @@ def judged_items(cell: Cell, judges: Sequence[str], *, rule: str | None, ties: s
     items = rows.set_index("item_key").loc[keys]
     scores = scored[scored["item_key"].isin(keys).to_numpy()]
     y = np.array([reference[key] for key in keys], dtype=np.float64)
+    scale = cell.scale
+    y_point = _points(y, scale)
+    columns = [y_point, y_point**2]
+    if scale.level == "nominal":
+        columns += [(y_point == point).astype(np.float64) for point in scale.values]
     return JudgedItems(
         cell=cell,
         judges=tuple(present),
         moments=_moments(scores, present, keys, y, cell.scale),
-        reference=_of_reference(y, cell.scale),
+        reference=np.stack(columns, axis=1),
         cluster=items["cluster"].to_numpy(dtype=str),
         item=keys.astype(np.intp),
         n_raters=int(people["rater"].nunique()),
@@ -224,14 +229,6 @@ def judged_items(cell: Cell, judges: Sequence[str], *, rule: str | None, ties: s
 def _points(x: Floats, scale: Scale) -> Floats:
     """(N,) the point of the scale nearest to each value, halves upwards."""
     return np.asarray(scale.values[snapped(x, scale)], dtype=np.float64)
-
-
-def _of_reference(y: Floats, scale: Scale) -> Floats:
-    y_point = _points(y, scale)
-    columns = [y_point, y_point**2]
-    if scale.level == "nominal":
-        columns += [(y_point == point).astype(np.float64) for point in scale.values]
-    return np.stack(columns, axis=1)
 
 
 def _moments(scores: pd.DataFrame, judges: Sequence[str], keys: NDArray[Any], y: Floats, scale: Scale) -> Floats:

@@ -68,7 +68,8 @@ def consistency_report(
         rows = rater_agreement.agreement_report(
             across, by=cut, pool=pool, statistics=agreement_names, bootstrap=bootstrap, confidence=confidence, seed=seed
         )
-        rows = [_renamed(row) for row in rows if row.raters is None or pivot in row.raters]
+        # A pair of raters is a pair of languages here.
+        rows = [replace(row, languages=row.raters) for row in rows if row.raters is None or pivot in row.raters]
         if twins:
             rows = [replace(row, estimate=_beside_twins(row.estimate, twins)) for row in rows] or [
                 CellEstimate(estimate=_beside_twins(Estimate(statistic=one, value=None, reason=NOT_PARALLEL), twins))
@@ -77,7 +78,10 @@ def consistency_report(
         levels = cut if pool or "criterion" in cut else [*cut, "criterion"]
         rows += [row for row in _levels(table, name, levels, pivot, confidence) if row.estimate.statistic in names]
         if pivot not in set(across.frame["rater"]):
-            rows.append(CellEstimate(estimate=_without_pivot(pivot)))
+            reason = Message(
+                "nothing is scored in the pivot language %(language)s: name another with --pivot", language=f"{pivot!r}"
+            )
+            rows.append(CellEstimate(estimate=Estimate(statistic="language_shift", value=None, reason=reason)))
         report += [replace(row, judge=name) for row in rows]
     return report
 
@@ -85,13 +89,6 @@ def consistency_report(
 def _beside_twins(estimate: Estimate, twins: int) -> Estimate:
     """An estimate that says how many scenarios were left out because their items can't be matched."""
     return estimate.with_(note=joined((estimate.note, Message(TWINS_LEFT_OUT, number=twins))))
-
-
-def _without_pivot(pivot: str) -> Estimate:
-    reason = Message(
-        "nothing is scored in the pivot language %(language)s: name another with --pivot", language=f"{pivot!r}"
-    )
-    return Estimate(statistic="language_shift", value=None, reason=reason)
 
 
 def judges_of(table: RatingsTable) -> list[str]:
@@ -157,11 +154,6 @@ def _on_points(rows: pd.DataFrame, scale: Scale) -> pd.DataFrame:
     if not scale.is_numeric:
         return rows.assign(score=np.array(scale.points, dtype=object)[rows["code"].to_numpy()])
     return rows.assign(score=scale.values[snapped(rows["score"].to_numpy(dtype=np.float64), scale)])
-
-
-def _renamed(row: CellEstimate) -> CellEstimate:
-    """A pair of raters is a pair of languages here."""
-    return replace(row, languages=row.raters)
 
 
 def _levels(table: RatingsTable, judge: str, by: Sequence[str], pivot: str, confidence: float) -> list[CellEstimate]:

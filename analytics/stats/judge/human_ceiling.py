@@ -91,7 +91,7 @@ def _intervals(
         "ceiling_pearson": "coefficient",
     }
     has_score = ~np.isnan(compared.humans)
-    scores, judged = compared.humans[has_score], _judged(compared)
+    scores, judged = compared.humans[has_score], compared.judge[~np.isnan(compared.judge)]
     doubt = (
         tails_of(n_points(scores), len(judged), (scores,)) or tails_of(n_points(judged), len(judged), (judged,))
         if statistic == "ceiling_pearson"
@@ -105,10 +105,6 @@ def _intervals(
         )
         for value, se, df, shape in zip(values, errors, dfs, (shapes[statistic], shapes[statistic], _FREE), strict=True)
     ]  # fmt: skip
-
-
-def _judged(compared: JudgeAgainstPanel) -> Floats:
-    return compared.judge[~np.isnan(compared.judge)]
 
 
 def _moments(compared: JudgeAgainstPanel) -> tuple[Codes, Floats]:

@@ -167,7 +167,6 @@ def _tail(statistic: float) -> float:
 
 Floats = NDArray[np.float64]
 
-TRUTHS = ("labels", "mode", "reference")
 _NO_TRUTH = {
     "labels": Message("a scale of two points is needed to know the label of the flag"),
     "mode": Message("no shared item has a mode of other annotators to be right about"),

@@ -114,7 +114,6 @@ def _parser(model: str) -> Any:
 
 # --- lemmas and stop words -------------------------------------------------------------------------------------------
 Lemmas = Callable[[list[str]], list[str]]
-ENGINES = ("simplemma", "estnltk", "stanza", "none")
 
 
 class MissingEngineError(ValueError):

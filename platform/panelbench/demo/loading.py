@@ -114,8 +114,15 @@ def _create_project(cast: dict[str, Any]) -> Project:
     changes = {"readable": 0.9, "flip_rate": 0.17}
     thresholds.declare_thresholds(project=project, preset="skilled", changes=changes, actor=lead)
     campaign = _campaign(project, researcher)
-    answers_by_item = _ratings()
-    labelled = _labelled(campaign, lead, answers_by_item)
+    # The panels' answers by annotator and item.
+    answers_by_item: dict[tuple[str, str], Answers] = defaultdict(dict)
+    with (CONTENT / "ratings.csv").open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            answers_by_item[row["rater"], row["item"]][row["criterion"]] = _answer(row)
+    # The scenarios that panels rate; the judges also score the others.
+    scenarios = sorted({item.partition("/")[0] for _annotator, item in answers_by_item})
+    rule = {"kind": "filter", "filter": {"scenario": scenarios}}
+    labelled = selections.select(campaign=campaign, name="Scenarios for the panels", rule=rule, seed=1, actor=lead)
     for panel in cast["panels"]:
         _rate(_duty(campaign, panel, labelled, lead), answers_by_item)
     _import_verdicts(campaign, researcher)
@@ -158,13 +165,6 @@ def _rubric(project: Project, researcher: User) -> RubricVersion:
     return rubrics.publish(version=draft, actor=researcher)
 
 
-def _labelled(campaign: Campaign, lead: User, answers_by_item: dict[tuple[str, str], Answers]) -> ItemSelection:
-    """The scenarios that panels rate; the judges also score the others."""
-    scenarios = sorted({item.partition("/")[0] for _annotator, item in answers_by_item})
-    rule = {"kind": "filter", "filter": {"scenario": scenarios}}
-    return selections.select(campaign=campaign, name="Scenarios for the panels", rule=rule, seed=1, actor=lead)
-
-
 def _duty(campaign: Campaign, entry: dict[str, Any], labelled: ItemSelection, lead: User) -> Duty:
     panel = panels.create(project=campaign.project, name=entry["name"], language=entry["language"], actor=lead)
     for seat in entry["seats"]:
@@ -178,15 +178,6 @@ def _seat(panel: Panel, entry: dict[str, Any], lead: User) -> None:
     Membership.objects.create(project=panel.project, user=user, role=Role.ANNOTATOR)
     annotator = Annotator.objects.create(project=panel.project, user=user, pseudonym=entry["pseudonym"])
     panels.seat(panel=panel, annotator=annotator, actor=lead)
-
-
-def _ratings() -> dict[tuple[str, str], Answers]:
-    """The panels' answers by annotator and item."""
-    answers_by_item: dict[tuple[str, str], Answers] = defaultdict(dict)
-    with (CONTENT / "ratings.csv").open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            answers_by_item[row["rater"], row["item"]][row["criterion"]] = _answer(row)
-    return answers_by_item
 
 
 def _answer(row: dict[str, str]) -> Answer:
@@ -253,7 +244,11 @@ def _judge(project: Project) -> None:
     if not GenerationPlan.objects.filter(project=project).exists():
         _generate(project, campaign.created_by)
     for entry in _judges():
-        _allow(project, entry["provider"])
+        # Allow the demo to use a provider, with a small cap if it costs money. An existing permission does not change.
+        provider = entry["provider"]
+        allowed = ProviderAllowance.objects.filter(project=project, provider=provider)
+        if allowances.needs_allowance(provider) and not allowed.exists():
+            allowances.allow(project=project, provider=provider, cap_total=2 * REAL_BUDGET)
         judge = judges.declare(project=project, **entry)
         dataset = _spot_check(campaign) if _store_earlier_run(judge, campaign) else campaign.dataset
         if JudgeRun.objects.filter(judge=judge, dataset=dataset).exists():
@@ -316,13 +311,6 @@ def _spot_check(campaign: Campaign) -> Dataset:
     stored = Dataset.objects.filter(project=campaign.project, name=name).first()
     few = islice(_items(), 3)
     return stored or storage.store(project=campaign.project, name=name, items=few, actor=campaign.created_by)
-
-
-def _allow(project: Project, provider: str) -> None:
-    """Allow the demo to use a provider, with a small cap if it costs money. An existing permission does not change."""
-    allowed = ProviderAllowance.objects.filter(project=project, provider=provider)
-    if allowances.needs_allowance(provider) and not allowed.exists():
-        allowances.allow(project=project, provider=provider, cap_total=2 * REAL_BUDGET)
 
 
 def _judges() -> list[dict[str, Any]]:

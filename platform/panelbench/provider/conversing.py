@@ -86,7 +86,11 @@ def read_turn_request(body: Mapping[str, Any]) -> TurnRequest | None:
         return TurnRequest(step="verdict", said=tuple(text for _speaker, text in _TURN.findall(last)), criteria=asked)
     is_talk = len(messages) > 1 and messages[0].get("role") == "system" and messages[-1].get("role") == "user"
     if is_talk and not schema and not asked and "<<<BEGIN" not in last and "chatbot" in words[0].casefold():
-        return TurnRequest(step="answer", language=_language_of(" ".join(words[1:])), said=tuple(words[1:]))
+        # The language of the talk whose phrases share most pieces of three letters with a text.
+        pieces = {*_pieces(" ".join(words[1:]))}
+        return TurnRequest(
+            step="answer", language=max(TALK, key=lambda tag: len(pieces & _PIECES[tag])), said=tuple(words[1:])
+        )
     return None
 
 
@@ -176,12 +180,6 @@ def _verdict(asked: TurnRequest, rng: Random, broken: str) -> Completion:
 def _content(message: Mapping[str, Any]) -> str:
     content = message.get("content") or ""
     return content if isinstance(content, str) else "\n".join(part.get("text", "") for part in content)
-
-
-def _language_of(text: str) -> str:
-    """The language of the talk whose phrases share most pieces of three letters with a text."""
-    pieces = {*_pieces(text)}
-    return max(TALK, key=lambda tag: len(pieces & _PIECES[tag]))
 
 
 def _pieces(text: str) -> Iterator[str]:

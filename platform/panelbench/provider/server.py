@@ -578,7 +578,11 @@ def _embeddings(request: Request) -> Response:
     texts = [body["input"]] if isinstance(body["input"], str) else body["input"]
     packed = body.get("encoding_format") == "base64"
     rows = [
-        {"object": "embedding", "index": index, "embedding": _packed(vector) if packed else vector}
+        {
+            "object": "embedding",
+            "index": index,
+            "embedding": base64.b64encode(struct.pack(f"<{len(vector)}f", *vector)).decode() if packed else vector,
+        }
         for index, vector in enumerate(map(_embedding, texts))
     ]
     used = sum(map(_tokens, texts))
@@ -595,7 +599,3 @@ def _embedding(text: str) -> list[float]:
         vector[digest[0] % _DIMENSIONS] += 1 if digest[1] % 2 else -1
     length = math.sqrt(sum(number * number for number in vector)) or 1.0
     return [number / length for number in vector]
-
-
-def _packed(vector: list[float]) -> str:
-    return base64.b64encode(struct.pack(f"<{len(vector)}f", *vector)).decode()
