@@ -169,7 +169,7 @@ def steps(project: Project, user: User, held: Holdings, listed: Sequence[Campaig
             why=_("Figures, tables and methods in one file."),
             verb=_("Write"),
             address=report,
-            is_done=AuditEntry.objects.filter(project=project, verb="export report").exists(),
+            is_done=AuditEntry.objects.filter(verb="export report", project=project).exists(),
         ),
     ]
 
