@@ -168,10 +168,12 @@ def _repeated_sentence(item: CheckedItem) -> Hit | None:
     """A sentence that comes twice in one turn, or a long one that comes twice in the item: short ones are greetings and
     signatures."""
     in_item: Counter[str] = Counter()
+    words_of: dict[str, str] = {}  # short sentences come again and again
     for part in item.parts:
         in_part: Counter[str] = Counter()
         for sentence in _SENTENCES.split(part.text):
-            words = " ".join(_WORDS.findall(sentence.casefold()))
+            if (words := words_of.get(sentence)) is None:
+                words = words_of[sentence] = " ".join(_WORDS.findall(sentence.casefold()))
             in_part[words] += 1
             in_item[words] += 1
             if (in_part[words] > 1 and len(words) >= SHORTEST_REPEATED) or (
