@@ -47,7 +47,7 @@ MEASURED = """() => {
 }"""
 
 
-def measured(page: Page, address: str, seconds: float) -> dict[str, int] | None:
+def page_size(page: Page, address: str, seconds: float) -> dict[str, int] | None:
     """The sizes of one page; nothing where there is none."""
     answer = page.goto(address)
     if answer is None or answer.status != 200:
@@ -63,7 +63,7 @@ def measured(page: Page, address: str, seconds: float) -> dict[str, int] | None:
     return {"words": len(words), "numbers": len(re.findall(r"\d+(?:[.,]\d+)*", text)), "links": links, "px": height}
 
 
-def main() -> None:
+def _main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--root", default="http://127.0.0.1:8000")
     parser.add_argument("--email", default="lead@demo.panelbench.test")
@@ -88,7 +88,7 @@ def main() -> None:
         for name, address in TABS.items():
             if name.startswith(options.only):
                 whole = f"/p/{options.project}/{address.format(options.campaign)}"
-                found[name] = measured(page, whole, options.seconds)
+                found[name] = page_size(page, whole, options.seconds)
                 print(name, found[name], flush=True)
         browser.close()
     if options.keep:
@@ -119,4 +119,4 @@ def _cell(old: int | None, new: int | None, most: int | None) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    _main()

@@ -283,7 +283,7 @@ def without_tags(path: Path) -> str:
 
 NAMES_ON_PAGES = re.compile(
     r"panelbench allow_founding|Panelbench|CSV|JSON|Markdown|SHA-256|UTC|tau-b|AC|NA|complete"
-    r"|\.svg|\.tex|OPENAI_API_KEY=.*|PANELBENCH_PROVIDERS=.*",
+    r"|USD|\.svg|\.tex|OPENAI_API_KEY=.*|PANELBENCH_PROVIDERS=.*",
     re.DOTALL,
 )
 
