@@ -46,7 +46,7 @@ def refresh_stale() -> None:
 
 @shared_task
 def prepare_studies() -> None:
-    """Ask for what the pages Study of campaigns lack whose numbers have settled, so that nobody waits for it.
+    """Ask for what pages of campaigns lack whose numbers have settled, so that nobody waits for it: Study first.
 
     One answer of each campaign at a time, and none that failed; the next run asks for the next one.
     """

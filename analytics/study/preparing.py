@@ -7,12 +7,13 @@ from datetime import datetime, timedelta
 from django.core.cache import caches
 from django.utils import timezone
 
-from analytics.answers import revisions
+from analytics.answers import revisions, snapshots
 from analytics.models import Snapshot
 from analytics.questions.question import DEFAULT_SETTINGS, Settings
 from analytics.study.campaign_pictures import CampaignPictures
 from analytics.study.choice import StudyChoice
 from analytics.study.study import CampaignStudy
+from analytics.study.usual_questions import USUAL_QUESTIONS
 from annotation.models import Campaign
 
 SETTLED, RECENTLY = timedelta(minutes=2), timedelta(days=2)
@@ -50,8 +51,12 @@ def mark_as_prepared(campaign: Campaign) -> None:
 
 
 def stale_questions(campaign: Campaign) -> list[Settings]:
-    """The answers that the study of a campaign needs without a choice, and that a worker has to compute."""
+    """The answers that a worker has to compute: those of the study without a choice, then those of other pages."""
     study = CampaignStudy(campaign, StudyChoice(), is_lead=False)
     pictures = CampaignPictures(study)
     _needed = study.findings, pictures.dots, pictures.forest
-    return study.stale
+    further = [question for ask in USUAL_QUESTIONS for question in ask(campaign)]
+    return [
+        *study.stale,
+        *(each for each in further if snapshots.current_snapshot(campaign=campaign, settings=each)[1]),
+    ]

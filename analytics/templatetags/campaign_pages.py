@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlencode
 
 from django import template
 from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
+from analytics.study.choice import chosen_in_bar
 from annotation.models import Campaign
 
 register = template.Library()
@@ -81,12 +84,13 @@ def campaign_groups(context: Any, campaign: Campaign) -> list[dict[str, Any]]:
     """The groups that the reader may open, each with its pages; what is current comes from the request's address."""
     slug, here = context["project"].slug, context["request"].resolver_match.url_name
     is_lead = context["shell"]["is_lead"]
+    chosen = chosen_in_bar(context["request"].GET)
     groups = []
     for label, pages in GROUPS:
         shown = [
             {
                 "label": page.label,
-                "address": _address(page, slug, campaign),
+                "address": _address(page, slug, campaign, chosen),
                 "current": page.has(here),
             }
             for page in pages
@@ -96,7 +100,9 @@ def campaign_groups(context: Any, campaign: Campaign) -> list[dict[str, Any]]:
     return groups
 
 
-def _address(page: CampaignPage, slug: str, campaign: Campaign) -> str:
+def _address(page: CampaignPage, slug: str, campaign: Campaign, chosen: Mapping[str, str]) -> str:
+    """The address of a page, with what is chosen in the bar."""
     if page.name == "judges":
-        return f"{reverse(page.name, args=[slug])}?campaign={campaign.pk}"
-    return reverse(page.name, args=[slug, campaign.pk])
+        return f"{reverse(page.name, args=[slug])}?{urlencode({'campaign': campaign.pk, **chosen})}"
+    address = reverse(page.name, args=[slug, campaign.pk])
+    return f"{address}?{urlencode(chosen)}" if chosen else address

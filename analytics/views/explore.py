@@ -37,6 +37,7 @@ from analytics.questions.question_names import (
     statistic_name,
 )
 from analytics.stats.declared.register import GROUPS, STATISTICS
+from analytics.study.choice import FILTERS_OF_BAR, as_filter
 from analytics.views.exports import download
 from analytics.views.items import shown_campaign
 from annotation.models import Campaign, Criterion
@@ -84,6 +85,20 @@ class QuestionForm:
             (column_name(column), [self._filter(column, value) for value in there])
             for column, there in self._filtered.items()
         ]
+
+    @property
+    def filters_beside_bar(self) -> list[tuple[str, list[tuple[str, str, bool]]]]:
+        """The filters without those that the bar has."""
+        return [
+            (column_name(column), [self._filter(column, value) for value in there])
+            for column, there in self._filtered.items()
+            if column not in FILTERS_OF_BAR
+        ]
+
+    @property
+    def chosen_in_bar(self) -> list[str]:
+        """The filters of the bar that are chosen, as values of `where`; a form keeps them."""
+        return [f"{column}={value}" for column, value in self.question.where if column in FILTERS_OF_BAR]
 
     @cached_property
     def _filtered(self) -> dict[str, tuple[str, ...]]:
@@ -273,7 +288,7 @@ def _part_of(document: dict[str, Any], request: HttpRequest) -> dict[str, Any]:
 
 
 def _pairs(request: HttpRequest) -> list[tuple[str, str]]:
-    return [(name, text) for name, texts in request.GET.lists() for text in texts]
+    return [as_filter(name, text) for name, texts in request.GET.lists() for text in texts]
 
 
 def _presets(choices: QuestionChoices) -> list[tuple[str, str, str]]:

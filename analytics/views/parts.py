@@ -26,6 +26,7 @@ from analytics.answer_pages import AnswerPage, criterion_names
 from analytics.answers import computing
 from analytics.questions.asked import QuestionChoices, check_question, parsed_question, question_choices
 from analytics.questions.question import NumbersQuestion, pairs_of
+from analytics.study.choice import as_filter
 from analytics.views.explore import QuestionForm
 from analytics.views.items import shown_campaign
 from analytics.views.sections import Section, ShownSection
@@ -37,8 +38,8 @@ Offered = Callable[[Campaign, NumbersQuestion, QuestionChoices], dict[str, Any]]
 
 
 def parameter_pairs(fields: QueryDict) -> list[tuple[str, str]]:
-    """The parameters of an address, one by one."""
-    return [(name, text) for name, texts in fields.lists() for text in texts]
+    """The parameters of an address, one by one; criterion and language of the bar are filters."""
+    return [as_filter(name, text) for name, texts in fields.lists() for text in texts if text or name != "reference"]
 
 
 # --- what pages about a judge ask ------------------------------------------------------------------------------------
@@ -46,6 +47,8 @@ EVERY_JUDGE = frozenset({"judges", "parallel", "juries"})
 """Sections on all judges, not on the chosen one."""
 OWN_COLUMNS = frozenset({"ranks", "rankings", "judge", "survival", "surface", "parallel", "pivot", "juries"})
 """Sections on rankings in languages, which no other column cuts."""
+PREPARED_SECTIONS = 4
+"""Sections of a page, from the first, whose answers are computed before somebody asks."""
 
 
 def chosen_judge(question: NumbersQuestion, choices: QuestionChoices) -> str:
@@ -119,6 +122,17 @@ class PartsPage:
     def parts(self) -> dict[str, Section]:
         """The sections by name."""
         return {section.name: section for section in self.sections}
+
+    def usual_questions(self, campaign: Campaign, choices: QuestionChoices) -> list[NumbersQuestion]:
+        """What its first sections ask without a choice, so that a worker can answer before somebody opens the page."""
+        question = NumbersQuestion()
+        try:
+            self.about(question)
+            if "nothing" in self.offered(campaign, question, choices):
+                return []
+            return [self.asked(campaign, part, question, choices) for part in self.sections[:PREPARED_SECTIONS]]
+        except Refused:  # the page says why
+            return []
 
     @property
     def routes(self) -> list[URLPattern]:

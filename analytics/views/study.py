@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Any
 from urllib.parse import urlencode
 
 from django.contrib.auth.decorators import login_required
@@ -14,14 +13,13 @@ from django.utils.text import slugify
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
-from accounts import access, languages
+from accounts import access
 from accounts.inputs import without_nul
 from accounts.models import Role
 from analytics import page_cache, tasks
 from analytics.answers import computing
-from analytics.questions.question_names import REFERENCE_NAMES
 from analytics.study.campaign_pictures import CampaignPictures
-from analytics.study.choice import COMPARED_WITH, StudyChoice
+from analytics.study.choice import StudyChoice, chosen_in_bar
 from analytics.study.picture_files import PICTURES, decisions_csv, svg_file, tex_file
 from analytics.study.study import CampaignStudy
 from analytics.views.items import shown_campaign
@@ -75,35 +73,12 @@ def study_page(request: HttpRequest, project: str, campaign: int) -> HttpRespons
         "again": f"?{_kept(request.GET, seen=state)}",
         "is_computing": len(failed) < len(study.stale),
         "failed": next(iter(failed), None),
-        "bar": _bar(study, request.LANGUAGE_CODE),
         "links": _links(current, pictures, request.GET),
         "pictures": pictures,
         "findings": found,
         **shown,
     }
     return render(request, "analytics/study.html", context)
-
-
-def _bar(study: CampaignStudy, spoken: str) -> list[dict[str, Any]]:
-    """The fields of the bar: name, label, the options with their names, and the chosen one."""
-    tags = languages.in_name_order(set(study.choices.languages), spoken)
-    named = [(tag, languages.name_for(tag, spoken)) for tag in tags]
-    fields = (
-        ("judge", _("Judge"), [(name, name) for name in study.judges], study.choice.judge),
-        ("criterion", _("Criterion"), list(study.criteria.items()), study.choice.criterion),
-        ("language", _("Language"), [("", _("all")), *named], study.choice.language),
-        (
-            "reference",
-            _("Compared with"),
-            [(name, str(REFERENCE_NAMES[name])) for name in COMPARED_WITH],
-            study.choice.reference,
-        ),
-    )
-    return [
-        {"name": name, "label": label, "options": options, "chosen": chosen}
-        for name, label, options, chosen in fields
-        if options
-    ]
 
 
 def _kept(asked: QueryDict, **more: str) -> str:
@@ -115,7 +90,9 @@ def _kept(asked: QueryDict, **more: str) -> str:
 def _links(campaign: Campaign, pictures: CampaignPictures, asked: QueryDict) -> dict[str, str]:
     """Where each finding and each picture leads on to."""
     here, study = [campaign.project.slug, campaign.pk], pictures.study
-    judge = f"?{urlencode({'judge': study.choice.judge})}" if study.choice.judge else ""
+    chosen = ({"judge": study.choice.judge} if study.choice.judge else {}) | chosen_in_bar(asked)
+    about = f"?{urlencode(chosen)}" if chosen else ""
+    compared = f"?{urlencode({**chosen, 'reference': study.choice.reference})}"
     items = reverse("numbers_items", args=here)
     kept = f"?{query}" if (query := _kept(asked)) else ""
     files = {
@@ -125,11 +102,11 @@ def _links(campaign: Campaign, pictures: CampaignPictures, asked: QueryDict) -> 
     }
     cells = reverse("numbers_cells_csv", args=here)
     return files | {
-        "people": reverse("numbers_agreement", args=here),
-        "judges": reverse("judge_decisions", args=here) + judge,
-        "generators": reverse("numbers_results", args=here) + judge,
-        "certainty": reverse("numbers_planner", args=here) + judge,
-        "bias": reverse("numbers_calibration", args=here) + judge,
+        "people": reverse("numbers_agreement", args=here) + about,
+        "judges": reverse("judge_decisions", args=here) + about,
+        "generators": reverse("numbers_results", args=here) + about,
+        "certainty": reverse("numbers_planner", args=here) + about,
+        "bias": reverse("numbers_calibration", args=here) + compared,
         "worst": f"{items}?{pictures.item_choice.query}" if pictures.item_choice else items,
         "items": items,
         "explore": reverse("numbers_explore", args=here),

@@ -36,7 +36,7 @@ REDIS_TRANSPORT = "panelbench.queues:RedisTransport"
 SWEEPS = {
     "judging.tasks.sweep_runs": 10.0,
     "annotation.tasks.remind_annotators": 600.0,
-    "analytics.tasks.prepare_studies": 60.0,
+    "analytics.tasks.prepare_studies": 20.0,
 }
 SWEEPERS = (
     "judging.tasks.sweep_runs",

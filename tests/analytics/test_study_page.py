@@ -6,6 +6,7 @@ import csv
 import re
 from collections import Counter
 from html import unescape
+from urllib.parse import urlencode
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -15,10 +16,12 @@ from analytics import tasks
 from analytics.answers.snapshots import current_snapshot
 from analytics.judges import decisions, thresholds
 from analytics.models import Computation, Snapshot
+from analytics.questions.asked import question_choices
 from analytics.study.choice import StudyChoice
 from analytics.study.picture_files import PICTURES
 from analytics.study.preparing import SETTLED, settled_campaigns, stale_questions
 from analytics.study.study import CampaignStudy
+from analytics.views.agreement import AGREEMENT as AGREEMENT_PAGE
 from annotation import campaigns
 from annotation.models import Campaign
 from judging.models import Judge
@@ -125,13 +128,20 @@ def test_what_the_page_needs_is_computed_when_ratings_have_settled(cast: Cast, j
     tasks.prepare_studies()  # they are too young
     assert not Computation.objects.filter(campaign=judged).exists()
     Snapshot.objects.filter(campaign=judged).update(created_at=timezone.now() - SETTLED)
-    for _time in range(6):
+    assert AGREEMENT_PAGE.usual_questions(judged, question_choices(judged))
+    for _time in range(60):
+        if not stale_questions(judged):
+            break
         tasks.prepare_studies()
         for computation in Computation.objects.filter(campaign=judged, job__state="waiting"):
             tasks.compute_numbers(computation.pk)
     assert not stale_questions(judged)
+    tasks.prepare_studies()
     assert settled_campaigns() == []  # it is known that nothing is missing
     assert "hx-get" not in cast.client("aino").get(f"/p/kassa/numbers/{judged.pk}/study/").content.decode()
+    for name in ("agreement", "calibration", "planner", "workflow"):
+        shown = cast.client("aino").get(f"/p/kassa/numbers/{judged.pk}/{name}/").content.decode()
+        assert "every 2s" not in shown, f"{name} has to be computed"
 
 
 def test_a_hostile_name_is_shown_as_it_is(cast: Cast, judged: Campaign) -> None:
@@ -148,6 +158,35 @@ def test_a_campaign_without_ratings_says_what_comes(cast: Cast, judged: Campaign
     )
     found = text_of(page(cast, empty))
     assert "Nothing is rated yet" in found and "To do" in found
+
+
+def test_the_bar_is_kept_from_page_to_page(cast: Cast, judged: Campaign) -> None:
+    asked = {"judge": "Bert", "criterion": "fluency", "language": "et", "reference": "median"}
+    for name in ("study", "agreement", "calibration", "results", "planner", "items", "judges", "workflow", "audits"):
+        response = cast.client("boris").get(f"/p/kassa/numbers/{judged.pk}/{name}/", asked)
+        assert response.status_code == 200, name
+        found = response.content.decode()
+        nav, bar = found[found.index('class="campaign-pages"') :].split("</nav>", 1)
+        assert f"numbers/{judged.pk}/calibration/?{urlencode(asked)}" in unescape(nav) or name not in (
+            "audits",
+            "judges",
+        )
+        form = bar[: bar.index("</form>")]
+        for field, value in asked.items():
+            kept = f'<input type="hidden" name="{field}" value="{value}">'
+            assert f'<option value="{value}" selected>' in form or kept in form, (name, field)
+
+
+def test_the_bar_filters_the_questions_of_pages(cast: Cast, judged: Campaign) -> None:
+    client, here = cast.client("boris"), f"/p/kassa/numbers/{judged.pk}/explore/"
+    short = client.get(here, {"criterion": "fluency", "language": "et"}).context["question"]
+    assert short == client.get(here, {"where": ["criterion=fluency", "language=et"]}).context["question"]
+    assert short.where == (("criterion", "fluency"), ("language", "et"))
+
+
+def test_a_sentence_names_another_reference_than_the_mean(cast: Cast, judged: Campaign) -> None:
+    words = text_of(page(cast, judged, "?judge=Bert&reference=median"))
+    assert "than the panel’s mean" not in words and "Decisions compare the judge with the panel’s mean." in words
 
 
 def file_of(cast: Cast, target: Campaign, name: str, query: str = "") -> str:
