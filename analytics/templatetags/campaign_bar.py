@@ -27,7 +27,6 @@ USED_BY = {
     "numbers_calibration": BAR,
     "judge_audits": ("judge",),
     "numbers_results": ("judge", "criterion", "language"),
-    "numbers_stability": ("judge", "criterion", "language"),
     "workflow": ("judge", "language"),
     "numbers_planner": ("judge", "criterion", "language"),
 }
