@@ -10,6 +10,8 @@ from __future__ import annotations
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
+from statistics import stdev
 from typing import TYPE_CHECKING
 
 from django.db import transaction
@@ -20,9 +22,9 @@ from accounts import audit
 from accounts.models import User
 from accounts.refusals import Refused
 from analytics.ratings.raters import judge_names, newest_runs
-from annotation import allocation
+from annotation import allocation, pay
 from annotation.exports import GIVEN_FORMER
-from annotation.models import Campaign, Criterion, Duty, Item, Rating, Selection
+from annotation.models import Annotation, Campaign, Criterion, Duty, Item, PayRate, Rating, Selection
 from judging.models import JudgeRun, Verdict
 from judging.runs import whole_run
 
@@ -39,6 +41,50 @@ class NextItems:
 
     items: tuple[Item, ...]
     probabilities: NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrawPreview:
+    """What a draw with this seed gives out, what it costs, and what it does to the interval of the panel's mean.
+
+    `seconds`: of one assignment, the mean of those so far; None if none has a time. `half_before`, `half_after`: half
+    the width of the interval at 95%; None with fewer than two labels that differ.
+    """
+
+    duty: Duty
+    criterion: str
+    judge: str
+    wanted: int
+    seed: int
+    items: int
+    seconds: float | None
+    half_before: float | None
+    half_after: float | None
+
+    @property
+    def assignments(self) -> int:
+        return self.items * self.duty.overlap
+
+    @property
+    def hours(self) -> float | None:
+        return None if self.seconds is None else self.assignments * self.seconds / 3600
+
+    @property
+    def price(self) -> Decimal | None:
+        """In USD; None without a rate, or without the time that an hourly rate is for."""
+        rate = getattr(self.duty, "pay_rate", None)
+        if rate is None or (rate.unit == PayRate.Unit.HOUR and self.seconds is None):
+            return None
+        return pay.amount(rate, items=self.assignments, seconds=self.assignments * (self.seconds or 0.0))
+
+
+@dataclass(frozen=True, slots=True)
+class OpenWave:
+    """A drawn wave of a duty that nobody has rated yet, so that it can be taken back."""
+
+    duty: Duty
+    wave: int
+    items: int
 
 
 def drawable_duties(campaign: Campaign) -> list[Duty]:
@@ -97,26 +143,73 @@ def draw_next_items(
 
     The same seed on the same ratings and verdicts draws the same items. Their number is `wanted` on average.
     """
-    import numpy as np
-
-    from analytics.stats.planning.pilot import independent_draws
-
     if duty.campaign.state == Campaign.State.CLOSED:
         raise Refused(_("This campaign is closed. Open a new campaign."), code="campaign_closed")
     with transaction.atomic():
         Duty.objects.select_for_update().get(pk=duty.pk)  # of two draws at a time the second sees the first
-        found = next_items(duty=duty, judge=judge, criterion=criterion, wanted=wanted)
         chosen = secrets.randbelow(allocation.SEEDS) if seed is None else seed
-        drawn = np.flatnonzero(independent_draws(found.probabilities, rng=np.random.default_rng(chosen)))
-        if not len(drawn):
-            raise _refused("wanted", _("The draw came to no item. Ask for more items, or draw again."))
-        items = [found.items[place] for place in drawn]
-        chances = [float(found.probabilities[place]) for place in drawn]
+        items, chances = _drawn(next_items(duty=duty, judge=judge, criterion=criterion, wanted=wanted), chosen)
         allocation.draw(duty=duty, items=items, probabilities=chances, seed=chosen, origin=GIVEN_FORMER)
         project = duty.campaign.project
         fields = [f"items={len(items)}", f"criterion={criterion}", f"judge={judge}", f"seed={chosen}"]
         audit.record(actor=actor, project=project, verb="draw next items", subject=duty, fields=fields)
     return len(items)
+
+
+def _drawn(found: NextItems, seed: int) -> tuple[list[Item], list[float]]:
+    """The items that this seed draws, and their probabilities."""
+    import numpy as np
+
+    from analytics.stats.planning.pilot import independent_draws
+
+    drawn = np.flatnonzero(independent_draws(found.probabilities, rng=np.random.default_rng(seed)))
+    if not len(drawn):
+        raise _refused("wanted", _("The draw came to no item. Ask for more items, or draw again."))
+    return [found.items[place] for place in drawn], [float(found.probabilities[place]) for place in drawn]
+
+
+def preview_draw(*, duty: Duty, judge: str, criterion: str, wanted: int, seed: int | None = None) -> DrawPreview:
+    """What `draw_next_items` would do with the seed of the preview; nothing is stored. Refused as it would be."""
+    chosen = secrets.randbelow(allocation.SEEDS) if seed is None else seed
+    items, _chances = _drawn(next_items(duty=duty, judge=judge, criterion=criterion, wanted=wanted), chosen)
+    known = [mean for mean in _labels(duty, _criterion(duty, criterion)).values() if mean is not None]
+    before = after = None
+    if len(known) > 1 and (spread := stdev(known)) > 0:
+        before = 1.96 * spread / len(known) ** 0.5
+        after = before * (len(known) / (len(known) + len(items))) ** 0.5
+    timed = Annotation.objects.filter(assignment__duty=duty, superseded_at=None, seconds__isnull=False)
+    return DrawPreview(
+        duty=duty, criterion=criterion, judge=judge, wanted=wanted, seed=chosen, items=len(items),
+        seconds=timed.aggregate(mean=Avg("seconds"))["mean"], half_before=before, half_after=after,
+    )  # fmt: skip
+
+
+def open_waves(campaign: Campaign) -> list[OpenWave]:
+    """The newest wave of every duty, if it was drawn here and nobody has rated any of its items."""
+    found = []
+    for duty in campaign.duties.select_related("campaign__project"):
+        newest = Selection.objects.filter(duty=duty).order_by("-wave").first()
+        if newest is None or newest.origin != GIVEN_FORMER:
+            continue
+        items = Selection.objects.filter(duty=duty, wave=newest.wave).values("item")
+        if not Annotation.objects.filter(assignment__duty=duty, item__in=items).exists():
+            found.append(OpenWave(duty, newest.wave, len(items)))
+    return found
+
+
+def take_back_draw(*, duty: Duty, actor: User | None = None) -> int:
+    """Take the newest drawn wave out of a duty, with its assignments; returns how many items it had.
+
+    Refused (code ``has_ratings``) once somebody has rated one of them, and (``nothing_drawn``) without such a wave.
+    """
+    newest = Selection.objects.filter(duty=duty).order_by("-wave").first()
+    if newest is None or newest.origin != GIVEN_FORMER:
+        raise Refused(_("The newest items of this duty were not drawn here."), code="nothing_drawn")
+    items = allocation.take_back_wave(duty=duty, wave=newest.wave)
+    audit.record(
+        actor=actor, project=duty.campaign.project, verb="take back next items", subject=duty, fields=[f"items={items}"]
+    )
+    return items
 
 
 def _criterion(duty: Duty, key: str) -> Criterion:

@@ -209,7 +209,7 @@ def take_back_duty(*, duty: Duty, actor: User | None = None) -> None:
             if Annotation.objects.filter(own).exists():
                 raise Refused(sentence, code="has_ratings")
             audit.record(actor=actor, project=duty.campaign.project, verb="take back duty", subject=duty)
-            _keep_entered(duty)
+            _keep_entered(duty, Q(duty=duty) | Q(duty__stands_for=duty))
             for model in (Draft, Skip, Assignment, Selection):
                 model.objects.filter(Q(duty=duty) | Q(duty__stands_for=duty)).delete()
             duty.delete()
@@ -217,9 +217,27 @@ def take_back_duty(*, duty: Duty, actor: User | None = None) -> None:
         raise Refused(sentence, code="has_ratings") from None
 
 
-def _keep_entered(duty: Duty) -> None:
-    """Keep the drafts of a duty, and the keys of its items in progress, as `KeptDraft`."""
-    own = Q(duty=duty) | Q(duty__stands_for=duty)
+def take_back_wave(*, duty: Duty, wave: int) -> int:
+    """Remove a wave that has no ratings from a duty, as `take_back_duty` does; returns how many items it had."""
+    sentence = _("Somebody has rated one of these items, so they can't be taken back.")
+    drawn = Selection.objects.filter(duty=duty, wave=wave).values_list("item", flat=True)
+    try:
+        with transaction.atomic():
+            items = list(drawn)
+            of_wave = Q(duty=duty, item__in=items)
+            list(Assignment.objects.select_for_update().filter(of_wave))
+            if Annotation.objects.filter(assignment__duty=duty, item__in=items).exists():
+                raise Refused(sentence, code="has_ratings")
+            _keep_entered(duty, of_wave)
+            for model in (Draft, Skip, Assignment, Selection):
+                model.objects.filter(of_wave).delete()
+    except IntegrityError:  # somebody submitted at the same time
+        raise Refused(sentence, code="has_ratings") from None
+    return len(items)
+
+
+def _keep_entered(duty: Duty, own: Q) -> None:
+    """Keep drafts of a duty, and the keys of its items in progress, as `KeptDraft`; ``own``: which of them."""
     leased = Assignment.objects.filter(own, key__isnull=False, annotator__isnull=False).values(
         "key", "item", "annotator"
     )

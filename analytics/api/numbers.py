@@ -478,14 +478,47 @@ class DrawnSerializer(serializers.Serializer[dict[str, Any]]):
     items = serializers.IntegerField()
 
 
+class DrawPreviewSerializer(serializers.Serializer[planning.DrawPreview]):
+    """What a draw with this `seed` gives out, and the panel's mean half an interval wide before and about after it.
+
+    `hours`, `price_usd` and the widths are null where they are not known. Post the same with this seed to draw.
+    """
+
+    seed = serializers.IntegerField()
+    items = serializers.IntegerField()
+    assignments = serializers.IntegerField()
+    hours = serializers.FloatField(allow_null=True)
+    price_usd = serializers.DecimalField(max_digits=12, decimal_places=2, allow_null=True, source="price")
+    half_width_before = serializers.FloatField(allow_null=True, source="half_before")
+    half_width_after = serializers.FloatField(allow_null=True, source="half_after")
+
+
 class DrawNextItems(APIView):
+    @extend_schema(parameters=[DrawSerializer], responses=DrawPreviewSerializer)
+    def get(self, request: Request, project: str, campaign: int, duty: int) -> Response:
+        """What a draw would give out, what that costs, and how much narrower it makes an interval; stores nothing."""
+        current_duty = self._duty(request, project, campaign, duty)
+        serializer = DrawSerializer(data=request.query_params)
+        serializer.is_valid(raise_exception=True)
+        preview = planning.preview_draw(duty=current_duty, **serializer.validated_data)
+        return Response(DrawPreviewSerializer(preview).data)
+
+    @extend_schema(responses={200: DrawnSerializer})
+    def delete(self, request: Request, project: str, campaign: int, duty: int) -> Response:
+        """Take back the items that were drawn last, while nobody has rated one of them."""
+        taken = planning.take_back_draw(duty=self._duty(request, project, campaign, duty), actor=request.user)
+        return Response({"items": taken})
+
     @extend_schema(request=DrawSerializer, responses={201: DrawnSerializer})
     def post(self, request: Request, project: str, campaign: int, duty: int) -> Response:
         """Draw the next items into a duty, more often where the judge may be wrong; their probabilities are stored."""
-        current_project = access.require(user=request.user, slug=project)
-        mine = Campaign.objects.visible_to(request.user).filter(project=current_project)
-        current_duty = get_object_or_404(Duty.objects.filter(campaign__in=mine, campaign=campaign), pk=duty)
+        current_duty = self._duty(request, project, campaign, duty)
         serializer = DrawSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
         drawn = planning.draw_next_items(duty=current_duty, actor=request.user, **serializer.validated_data)
         return Response({"items": drawn}, status=status.HTTP_201_CREATED)
+
+    def _duty(self, request: Request, project: str, campaign: int, duty: int) -> Duty:
+        current_project = access.require(user=request.user, slug=project)
+        mine = Campaign.objects.visible_to(request.user).filter(project=current_project)
+        return get_object_or_404(Duty.objects.filter(campaign__in=mine, campaign=campaign), pk=duty)

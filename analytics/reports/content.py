@@ -195,7 +195,7 @@ def _statement(campaign: Campaign) -> Iterator[str]:
     """
     for panel in hugging_face.described_panels(campaign):
         named = replace(panel, panel=panel.panel or hugging_face.IMPORTED)
-        yield f"{hugging_face.statement(named)} Ratings of items: {panel.annotations:,}."
+        yield f"{hugging_face.statement(named)} Annotations, each by one person of one item: {panel.annotations:,}."
     if closing := questionnaires.closing_statement(campaign):
         yield closing
     yield f"Licence of the items: {campaign.dataset.licence or 'not stated'}."

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 from django.conf import settings
+from django.db.models import Count, Q
 
 from accounts import languages
 from analytics.figures import listed
@@ -24,7 +25,7 @@ from analytics.questions.question_names import (
 )
 from analytics.ratings.raters import judge_names
 from annotation import exports as rated
-from annotation.models import Campaign, Criterion, Item
+from annotation.models import Assignment, Campaign, Criterion, Item
 from annotation.readers import rubric_from_dict
 from annotation.rubrics import TranslationCounts, translation_counts
 from judging import exports as judged
@@ -115,13 +116,21 @@ def _criterion(criterion: Criterion) -> str:
 
 def _on_raters(campaign: Campaign, parts: Sequence[AnsweredPart]) -> Iterator[str]:
     duties = rated.design(campaign)["duties"]
+    done = Count("assignments", filter=Q(assignments__state=Assignment.State.SUBMITTED))
+    counted = campaign.duties.annotate(slots=Count("assignments"), submitted=done)
+    progress = {
+        name: (slots, submitted) for name, slots, submitted in counted.values_list("name", "slots", "submitted")
+    }
     for duty in duties:
         panel, drawn = duty["panel"], duty["selections"]
         people, per_item = _many(panel["annotators"], "annotator"), duty["annotators_per_item"]
         how = "; ".join(_drawn(selection) for selection in drawn)
         who = f"Panel “{panel['name']}” ({languages.english_name(panel['language'])}, {people})"
         criteria = _many(len(duty["criteria"]), "criterion", "criteria")
-        yield f"{who} rated each item {per_item} times on {criteria} (seed {duty['seed']}{'; ' if how else ''}{how})."
+        times = "once" if per_item == 1 else f"{per_item} times"
+        yield f"{who} was to rate each item {times} on {criteria} (seed {duty['seed']}{'; ' if how else ''}{how})."
+        slots, submitted = progress.get(duty["name"], (0, 0))
+        yield f"Of its {_many(slots, 'assignment')}, {submitted:,} {'was' if submitted == 1 else 'were'} submitted."
     counts = parts[0].counts
     if not duties:
         yield "The ratings were imported."

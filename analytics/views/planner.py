@@ -8,13 +8,14 @@ from typing import Any
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, QueryDict
-from django.shortcuts import redirect
+from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_POST
 
 from accounts.inputs import whole_number
-from accounts.refusals import Refused
+from accounts.refusals import Refused, refusals_as_messages
 from analytics import planning
 from analytics.answer_pages import criterion_names
 from analytics.figure_words import translated_message
@@ -205,16 +206,17 @@ def _offered(campaign: Campaign, question: NumbersQuestion, choices: QuestionCho
 def next_items_offered(campaign: Campaign, choices: QuestionChoices) -> dict[str, Any] | None:
     """The choices of the form for the next items; None if no item can be drawn."""
     duties = planning.drawable_duties(campaign) if choices.judges and campaign.state != Campaign.State.CLOSED else []
-    if not duties:
+    waves = planning.open_waves(campaign)
+    if not duties and not waves:
         return None
     names, keys = criterion_names(campaign), planning.ordered_criteria(campaign)
-    return {"duties": duties, "criteria": [(key, names[key]) for key in keys], "wanted": 50}
+    return {"duties": duties, "waves": waves, "criteria": [(key, names[key]) for key in keys], "wanted": 50}
 
 
 @require_POST
 @login_required
 def draw_next_items_view(request: HttpRequest, project: str, campaign: int) -> HttpResponse:
-    """Draw the next items into a duty."""
+    """Show what a draw of the next items would give out; draw them with `create`, with the seed that was shown."""
     current = shown_campaign(request.user, project, campaign)
     duty = current.duties.filter(pk=whole_number(request.POST.get("duty", "")) or 0).first()
     wanted = whole_number(request.POST.get("wanted", "")) or 0
@@ -222,13 +224,38 @@ def draw_next_items_view(request: HttpRequest, project: str, campaign: int) -> H
     try:
         if duty is None:
             raise Refused(_("Choose a task of this campaign."), fields={"duty": _("Choose a task of this campaign.")})
-        drawn = planning.draw_next_items(duty=duty, wanted=wanted, actor=request.user, **about)
+        if "create" not in request.POST:
+            preview = planning.preview_draw(duty=duty, wanted=wanted, **about)
+            shown = {"preview": preview, "criterion": criterion_names(current)[about["criterion"]]}
+            title = {"title": _("The next items to label"), "subtitle": current.name}
+            return render(request, "analytics/draw_preview.html", {**_about(current), **title, **shown})
+        seed = whole_number(request.POST.get("seed", ""))
+        drawn = planning.draw_next_items(duty=duty, wanted=wanted, seed=seed, actor=request.user, **about)
     except Refused as refused:
         messages.error(request, refused.sentence)
         return redirect("numbers_planner", current.project.slug, current.pk)
     sentence = ngettext("%(n)d item was drawn into “%(duty)s”.", "%(n)d items were drawn into “%(duty)s”.", drawn)
     messages.success(request, sentence % {"n": drawn, "duty": duty.name})
-    return redirect("campaign", current.project.slug, current.pk)
+    return redirect(f"{reverse('numbers_planner', args=[current.project.slug, current.pk])}#next-items")
+
+
+def _about(campaign: Campaign) -> dict[str, Any]:
+    return {"project": campaign.project, "campaign": campaign}
+
+
+@require_POST
+@login_required
+def take_back_next_items_view(request: HttpRequest, project: str, campaign: int) -> HttpResponse:
+    """Take back the items that were drawn last into a duty."""
+    current = shown_campaign(request.user, project, campaign)
+    duty = current.duties.filter(pk=whole_number(request.POST.get("duty", "")) or 0).first()
+    with refusals_as_messages(request):
+        if duty is None:
+            raise Refused(_("Choose a task of this campaign."), fields={"duty": _("Choose a task of this campaign.")})
+        taken = planning.take_back_draw(duty=duty, actor=request.user)
+        sentence = ngettext("%(n)d item was taken back.", "%(n)d items were taken back.", taken)
+        messages.success(request, sentence % {"n": taken})
+    return redirect(f"{reverse('numbers_planner', args=[current.project.slug, current.pk])}#next-items")
 
 
 PLANNER = PartsPage(

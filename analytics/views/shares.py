@@ -12,8 +12,8 @@ from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
+from django.utils.translation import get_language, gettext_lazy
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
@@ -24,9 +24,12 @@ from analytics.answers import snapshots
 from analytics.api.numbers import LONGEST, found_in
 from analytics.exporting import hugging_face, shares
 from analytics.exporting.hugging_face import Described, on_panel
+from analytics.judges import decisions
+from analytics.judges.decisions import CampaignDecisions
 from analytics.models import Share, Snapshot
 from analytics.numbers import NumbersPage
 from analytics.views.exports import unrecorded_download
+from analytics.views.items import criterion_name
 from analytics.views.numbers import Raters, drawn_chart
 from annotation.models import Annotation, Campaign
 from annotation.readers import rubric_from_dict
@@ -92,6 +95,7 @@ def revoke_share_view(request: HttpRequest, project: str, link: int) -> HttpResp
 
 # --- what a link shows -----------------------------------------------------------------------------------------------
 P = ParamSpec("P")
+WIDEST = decisions.ORDER[:3]
 TABLES = ("scores", "items")
 
 
@@ -152,7 +156,8 @@ def _rates_here(request: HttpRequest, share: Share) -> bool:
 def shared_numbers(request: HttpRequest, share: Share, *, secret: str) -> HttpResponse:
     """The numbers as they were last computed, and who rated."""
     snapshot, is_stale = snapshots.current_snapshot(campaign=share.campaign)
-    page = _page(request, share, snapshot, secret) if snapshot else None
+    decided = decisions.current_decisions(share.campaign)
+    page = _page(request, share, snapshot, secret, decided) if snapshot else None
     numbers: dict[str, Any] = {"snapshot": snapshot, "is_stale": is_stale, "page": page, "raters": Raters(())}
     addresses = {
         "scores": reverse("shared_table", args=[secret, "scores"]),
@@ -161,7 +166,19 @@ def shared_numbers(request: HttpRequest, share: Share, *, secret: str) -> HttpRe
     }
     if page:
         numbers["scores_digest"] = shares.scores_digest(share)
-    return _shown(request, share, "shared", {**numbers, "panels": _panels(share), "addresses": addresses}, secret)
+    return _shown(
+        request,
+        share,
+        "shared",
+        {
+            **numbers,
+            "panels": _panels(share),
+            "addresses": addresses,
+            "decided": decided,
+            "decisions": _decisions(share, decided),
+        },
+        secret,
+    )
 
 
 @by_link
@@ -209,10 +226,39 @@ def shared_digest(request: HttpRequest, share: Share, *, secret: str, table: str
     return HttpResponse(f"{shares.file_digest(share, table)}  {name}\n", content_type="text/plain; charset=utf-8")
 
 
-def _page(request: HttpRequest, share: Share, snapshot: Snapshot, secret: str) -> NumbersPage:
+def _page(
+    request: HttpRequest, share: Share, snapshot: Snapshot, secret: str, decided: CampaignDecisions | None = None
+) -> NumbersPage:
+    """The figures of the chosen judge; of the one that may be used most widely if none is chosen."""
     chart = reverse("shared_chart", args=[secret, snapshot.pk])
     snapshot = shares.shared_snapshot(share, snapshot)
-    return NumbersPage(campaign=share.campaign, snapshot=snapshot, query=request.GET, chart=chart)
+    query = request.GET.copy()
+    if decided and decided.judges and "judge" not in query:
+        query["judge"] = min(
+            decided.judges, key=lambda judge: [-dict(decided.summary(judge)).get(use, 0) for use in WIDEST]
+        )
+    return NumbersPage(campaign=share.campaign, snapshot=snapshot, query=query, chart=chart)
+
+
+def _decisions(share: Share, decided: CampaignDecisions | None) -> list[tuple[str, list[dict[str, Any]]]]:
+    """Every judge with its decisions, without reasons: those may name annotators, whom a link renames."""
+    if decided is None:
+        return []
+    names = {each.key: criterion_name(each) for each in share.campaign.rubric_version.criteria.all()}
+    return [
+        (
+            judge,
+            [
+                {
+                    "criterion": names.get(cell.row["criterion"], cell.row["criterion"]),
+                    "language": languages.name_for(cell.row["language"], get_language()),
+                    "cell": cell,
+                }
+                for cell in decided.of_judge(judge)
+            ],
+        )
+        for judge in decided.judges
+    ]
 
 
 def _shown(request: HttpRequest, share: Share, name: str, parts: dict[str, Any], secret: str) -> HttpResponse:

@@ -46,6 +46,7 @@ SPECIFIC = {
     "campaign_paused": "The campaign is paused. Drafts are kept.",
     "candidates": "An alignment has as many versions as it may have.",
     "cannot_draw": "The sample cannot be drawn as asked.",
+    "nothing_drawn": "The newest items of the assignment list were not drawn by active sampling.",
     "cap": "The cap of the project or of a provider leaves too little, or is no amount.",
     "changed": "Somebody changed it since it was read. Read it again.",
     "changes": "The run makes no such changes of texts, or lacks them.",

@@ -621,6 +621,12 @@ METHODS: Mapping[str, Method] = {
         "record_meeting_decision",
         "Record what a meeting decided, on a criterion (its key) and an item (its external id) or in general.",
     ),
+    "GET /projects/{project}/campaigns/{campaign}/duties/{duty}/next-items/": Method(
+        "preview_next_items", "What `draw_next_items` would give out with the ``seed`` of the answer; stores nothing."
+    ),
+    "DELETE /projects/{project}/campaigns/{campaign}/duties/{duty}/next-items/": Method(
+        "take_back_next_items", "Take back the items that were drawn last, while nobody has rated one of them."
+    ),
     "POST /projects/{project}/campaigns/{campaign}/duties/{duty}/next-items/": Method(
         "draw_next_items", "Draw about ``wanted`` more items into a duty, more often where the ``judge`` may be wrong."
     ),

@@ -13,17 +13,19 @@ from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.test import Client
 
 from accounts import webhooks
 from accounts.models import AuditEntry, Delivery, Event
 from accounts.refusals import Refused
 from analytics import tasks
 from analytics.answers import snapshots
+from analytics.exporting import shares
 from analytics.judges import decisions, thresholds
 from analytics.judges.compared_judges import ItemCosts
 from analytics.judges.reasons import CellDecision
 from analytics.models import Computation, GateDecision, GateThresholds, Snapshot
-from analytics.questions.question import NumbersQuestion
+from analytics.questions.question import NumbersQuestion, Settings
 from analytics.reports import content
 from analytics.reports import files as report_files
 from analytics.stats.planning.gate import Decision
@@ -486,6 +488,24 @@ class TestThresholds:
 
 
 class TestSurfaces:
+    def test_a_shared_link_begins_with_decisions_and_the_judge_of_the_widest_use(self, cast: Cast) -> None:
+        campaign = rated_campaign(cast)
+        judged(campaign, "A guess", guessing())
+        judged(campaign, "Exact", exact())
+        _share, secret = shares.make(campaign=campaign, label="Reviewer", actor=cast.aino)
+        snapshots.snapshot(campaign=campaign, settings=Settings())
+        assert "What judges may be used for" not in text(Client().get(f"/shared/{secret}/").content)
+        declared(cast)
+        decided = {cell.row["judge"]: cell for cell in decisions.decide_now(campaign).cells}
+        page = Client().get(f"/shared/{secret}/").content
+        shown = text(page)
+        first, figures = shown.index("What judges may be used for"), shown.index("Judge A guess Exact")
+        assert first < figures
+        assert f"Exact {decided['Exact'].use.label} · 1" in shown and decided["A guess"].meaning in shown
+        assert b'<option value="Exact" selected>' in page
+        assert b'<option value="A guess" selected>' in Client().get(f"/shared/{secret}/?judge=A+guess").content
+        assert not any(reason in shown for cell in decided.values() for reason in cell.reasons)
+
     def test_page_api_report_and_latex_mark_what_is_not_certain(self, cast: Cast) -> None:
         """40 dialogues of nearly one length: how far twice the length moves its error is not known to the margin."""
         campaign = rated_campaign(cast, rated=40)

@@ -63,6 +63,16 @@ def test_decisions_count_by_their_newest_and_stale_ones_need_somebody(cast: Cast
     assert overview.decided_uses(overview.latest_uses(cast.kassa)) == [("Humans only", 1), ("Stale", 1)]
 
 
+def test_tiles_and_runs_lead_to_what_they_count(cast: Cast) -> None:
+    run = scene.with_verdicts(scene.rated_campaign(cast))
+    page = cast.client("aino").get("/p/kassa/").content.decode()
+    tiles = re.findall(r'class="kpi-link" href="([^"]+)"', page)
+    assert tiles == ["/p/kassa/datasets/", "/p/kassa/panels/", "/p/kassa/campaigns/", "/p/kassa/judges/"]
+    assert f'href="/p/kassa/runs/{run.pk}/"' in page
+    for address in tiles:
+        assert cast.client("aino").get(address).status_code == 200
+
+
 def test_failed_jobs_are_shown_for_a_week_and_open_ones_as_running(cast: Cast) -> None:
     campaign = scene.rated_campaign(cast)
     scene.compute(campaign)

@@ -21,9 +21,12 @@ from analytics.questions.question import NumbersQuestion
 from analytics.reports import content
 from analytics.reports import files as report_files
 from analytics.reports.latex import latex_text
+from annotation.desk import service
 from annotation.models import Campaign, Criterion
+from tests import make
 from tests.analytics import scene
 from tests.analytics.test_transfers import asked, carried, fetched
+from tests.annotation import scene as desks
 from tests.cast import Cast
 
 
@@ -205,3 +208,16 @@ def test_a_campaign_without_judges_and_one_without_ratings_have_reports(cast: Ca
     page = written(cast, format="html").decode()
     assert "No cell has a value." in page
     assert "No thresholds for the use of judges are declared." in page
+
+
+def test_what_was_given_out_is_not_counted_as_rated(cast: Cast) -> None:
+    """Four items for three people are twelve assignments; one of them was submitted."""
+    rows = [make.item_row(place, "et") for place in range(4)]
+    duty = desks.duty(cast, items=rows, overlap=3)
+    taken = desks.taken(cast, duty)
+    service.submit(assignment=taken, key=taken.key, answers=desks.ANSWERS, seconds=3)
+    report = content.composed_report(duty.campaign, content.ReportLayout(NumbersQuestion()), lambda *_done: None)
+    methods = " ".join(report.methods)
+    assert "was to rate each item 3 times on" in methods and "rated each item" not in methods
+    assert "Of its 12 assignments, 1 was submitted." in methods
+    assert any("Annotations, each by one person of one item: 1." in sentence for sentence in report.statement)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -16,7 +18,7 @@ from analytics.ratings import ratings_tables
 from analytics.stats.judge.corrected_means import ScoredItems
 from analytics.stats.judge.leaderboard import weighted_mean
 from analytics.stats.planning.pilot import expected_error, inclusion_probabilities, independent_draws, interval_sequence
-from annotation import allocation
+from annotation import allocation, pay
 from annotation.desk import leasing, service
 from annotation.desk.answers import Answer
 from annotation.models import Annotation, Campaign, Duty, Rating, Selection
@@ -159,10 +161,20 @@ def test_one_click_draws_items_with_their_probabilities_into_the_duty(
     campaign, duty = piloted
     browser = cast.client("aino")
     body = {"duty": str(duty.pk), "criterion": "fluency", "judge": "Kohtunik", "wanted": "12"}
-    answer = browser.post(f"/p/kassa/numbers/{campaign.pk}/planner/draw/", body)
-    assert (answer.status_code, answer["Location"]) == (302, f"/p/kassa/campaigns/{campaign.pk}/")
+    pay.set_pay_rate(duty=duty, unit="item", amount=Decimal("0.50"), actor=cast.aino)
+    there = f"/p/kassa/numbers/{campaign.pk}/planner/draw/"
+    preview = browser.post(there, body)
+    assert preview.status_code == 200 and not Selection.objects.filter(duty=duty, wave=2).exists()
+    shown = dict(re.findall(r'name="(seed|wanted)" value="(\d+)"', preview.content.decode()))
+    answer = browser.post(there, {**body, **shown, "create": "1"})
+    assert (answer.status_code, answer["Location"]) == (
+        302, f"/p/kassa/numbers/{campaign.pk}/planner/#next-items",
+    )  # fmt: skip
     drawn = Selection.objects.filter(duty=duty, wave=2).select_related("item")
     assert 3 <= len(drawn) <= 25
+    page = " ".join(re.sub(r"<[^>]*>", " ", preview.content.decode()).split())
+    assert f"Items {len(drawn)} Assignments {len(drawn)}, 1 annotator each" in page
+    assert f"USD {len(drawn) / 2:.2f}" in page and "now, about ±" in page
     assert {row.origin for row in drawn} == {"active"}
     assert duty.assignments.filter(item__in=[row.item_id for row in drawn]).count() == len(drawn) * duty.overlap
     assert AuditEntry.objects.filter(verb="draw next items").count() == 1
@@ -187,6 +199,34 @@ def test_what_was_drawn_before_is_certain_and_new_items_have_their_probability(
     assert {row.item: row.inclusion_prob for row in rows if row.item in stored} == stored
     assert {row.inclusion_prob for row in rows if row.item not in stored} == {1.0}
     assert set(Selection.objects.filter(duty=duty, wave=1).values_list("probability", flat=True)) == {0.5}
+
+
+def test_what_was_drawn_is_taken_back_until_the_first_rating(cast: Cast, piloted: tuple[Campaign, Duty]) -> None:
+    campaign, duty = piloted
+    before = set(duty.assignments.values_list("item", "slot", "state"))
+    there = f"/api/v1/projects/kassa/campaigns/{campaign.pk}/duties/{duty.pk}/next-items/"
+    lead, body = cast.client("aino"), {"judge": "Kohtunik", "criterion": "fluency", "wanted": 12}
+    preview = lead.get(there, body).json()
+    assert 0 < preview["half_width_after"] < preview["half_width_before"] and preview["price_usd"] is None
+    assert preview["hours"] == pytest.approx(preview["assignments"] * 5 / 3600)
+    drawn = lead.post(there, {**body, "seed": preview["seed"]}, content_type="application/json")
+    assert (drawn.status_code, drawn.json()) == (201, {"items": preview["items"]})
+    page = f"/p/kassa/numbers/{campaign.pk}/planner/"
+    shown = lead.get(page).content.decode()
+    assert f"{page}take-back/" in shown and "nobody has rated" in shown
+    assert cast.client("maarika").post(f"{page}take-back/", {"duty": duty.pk}).status_code in (403, 404)
+    assert "taken back" in lead.post(f"{page}take-back/", {"duty": duty.pk}, follow=True).content.decode()
+    assert set(duty.assignments.values_list("item", "slot", "state")) == before
+    assert not Selection.objects.filter(duty=duty, wave=2).exists()
+    assert AuditEntry.objects.filter(verb="take back next items").count() == 1
+    assert lead.delete(there).json()["code"] == "nothing_drawn", "the pilot was not drawn here"
+    lead.post(there, body, content_type="application/json")
+    taken = leasing.take(duty=duty, annotator=desks.annotator(cast, cast.maarika))
+    assert taken is not None
+    service.submit(assignment=taken, key=taken.key, answers={"fluency": Answer(score=1)}, seconds=5)
+    refusal = lead.delete(there)
+    assert (refusal.status_code, refusal.json()["code"]) == (409, "has_ratings")
+    assert f"{page}take-back/" not in lead.get(page).content.decode()
 
 
 def refused(duty: Duty, **changes: Any) -> str:

@@ -1563,6 +1563,28 @@ class PlainMethods(ServerConnection):
         address = self.at("campaigns/{}/meeting-decisions/", campaign)
         return cast(types.MeetingDecision, self.json("POST", address, json=sent))
 
+    @operation("GET", "/projects/{project}/campaigns/{campaign}/duties/{duty}/next-items/")
+    def preview_next_items(
+        self,
+        campaign: int,
+        duty: int,
+        criterion: str,
+        judge: str,
+        wanted: int,
+        *,
+        seed: int | None = None,
+    ) -> types.DrawPreview:
+        """What `draw_next_items` would give out with the ``seed`` of the answer; stores nothing."""
+        asked: dict[str, Any] = {"criterion": criterion, "judge": judge, "wanted": wanted}
+        asked |= given(seed=seed)
+        address = self.at("campaigns/{}/duties/{}/next-items/", campaign, duty)
+        return cast(types.DrawPreview, self.json("GET", address, params=asked))
+
+    @operation("DELETE", "/projects/{project}/campaigns/{campaign}/duties/{duty}/next-items/")
+    def take_back_next_items(self, campaign: int, duty: int) -> types.Drawn:
+        """Take back the items that were drawn last, while nobody has rated one of them."""
+        return cast(types.Drawn, self.json("DELETE", self.at("campaigns/{}/duties/{}/next-items/", campaign, duty)))
+
     @operation("POST", "/projects/{project}/campaigns/{campaign}/duties/{duty}/next-items/")
     def draw_next_items(
         self,

@@ -950,6 +950,21 @@ class Draw(TypedDict):
     seed: NotRequired[int]
 
 
+class DrawPreview(TypedDict):
+    """What a draw with this `seed` gives out, and the panel's mean half an interval wide before and about after it.
+    `hours`, `price_usd` and the widths are null where they are not known. Post the same with this seed to
+    draw.
+    """
+
+    seed: int
+    items: int
+    assignments: int
+    hours: float | None
+    price_usd: Decimal | None
+    half_width_before: float | None
+    half_width_after: float | None
+
+
 class Drawn(TypedDict):
     """How many items were drawn into the duty."""
 
