@@ -33,7 +33,7 @@ def copy_template() -> bool:
     if not is_sqlite and not os.environ.get(OWN_CLUSTER):
         return False
     name = connection.creation._get_test_db_name()
-    with _locked("template.lock") as is_first:
+    with alone_in_run("template.lock") as is_first:
         if is_first:
             _migrate(str(sqlite_template()) if is_sqlite else TEMPLATE)
         if is_sqlite:
@@ -50,7 +50,7 @@ def sqlite_template() -> Path:
 
 
 @contextmanager
-def _locked(name: str) -> Iterator[bool]:
+def alone_in_run(name: str) -> Iterator[bool]:
     """Only one process of the run is in here at a time; whether nobody was before."""
     with (Path(os.environ[FOLDER]) / name).open("a+") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from annotation import exports as annotation_exports
+from bench import structure
 from judging import exports as judging_exports
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -35,7 +36,7 @@ def calls() -> Iterator[tuple[str, str, str, str]]:
 def functions(path: Path) -> dict[str, set[str] | None]:
     """Functions of a module with the names of their parameters; None for a class, whose fields are not looked at."""
     found: dict[str, set[str] | None] = {}
-    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+    for node in structure.parsed_file(path)[1].body:
         if isinstance(node, ast.FunctionDef):
             found[node.name] = {each.arg for each in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)}
         elif isinstance(node, ast.ClassDef):

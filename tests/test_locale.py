@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import pickle
 import re
 import unicodedata
 from collections.abc import Iterator
@@ -25,6 +27,8 @@ from django.utils.formats import date_format
 from django.utils.translation import to_locale
 
 from panelbench.management.commands import catalogues
+from tests import databases
+from tests.services import FOLDER
 
 ROOT = Path(__file__).resolve().parent.parent
 LANGUAGES = [code for code, _name in settings.LANGUAGES if code != settings.LANGUAGE_CODE]
@@ -131,8 +135,12 @@ def po(language: str) -> Path:
 
 @cache
 def extracted_catalogue() -> Any:
-    """Every sentence that the interface marks for translation; read once in a process."""
-    return catalogues.extracted(ROOT, catalogues.sources(ROOT))
+    """Every sentence that the interface marks for translation. The first process of a run keeps them for all others."""
+    kept = Path(os.environ[FOLDER]) / "extracted.pickle"
+    with databases.alone_in_run("extracted.lock") as is_first:
+        if is_first:
+            kept.write_bytes(pickle.dumps(catalogues.extracted(ROOT, catalogues.sources(ROOT))))
+    return pickle.loads(kept.read_bytes())
 
 
 @cache

@@ -5,11 +5,13 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from accounts.data_folder import FolderState
 from accounts.refusal_codes import CODES, SHARED, SPECIFIC
 from annotation.qualification import exams, gate
+from bench import structure
 from judging.requests import NOTHING_CHANGED
 from panelbench.management.commands.reference import reference_pages
 
@@ -19,14 +21,18 @@ REFUSING = {"Refused", "Outage", "_refuse", "__init__"}
 DEFAULT = "refused"
 
 
-def uses() -> Iterator[tuple[str, str]]:
+@cache
+def uses() -> list[tuple[str, str]]:
     """Every code that a module gives to a refusal, with the module."""
+    found: list[tuple[str, str]] = []
     for path in (path for app in APPS for path in sorted((ROOT / app).rglob("*.py")) if "migrations" not in path.parts):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        source, tree = structure.parsed_file(path)
+        for node in ast.walk(tree) if "code" in source else ():
             if isinstance(node, ast.Call) and getattr(node.func, "id", getattr(node.func, "attr", "")) in REFUSING:
                 for keyword in node.keywords:
                     if keyword.arg == "code":
-                        yield from ((code, str(path.relative_to(ROOT))) for code in constants(keyword.value))
+                        found += ((code, str(path.relative_to(ROOT))) for code in constants(keyword.value))
+    return found
 
 
 def constants(value: ast.expr) -> Iterator[str]:

@@ -19,6 +19,7 @@ from analytics.figure_words import translated_message
 from analytics.stats.core.messages import Message, approximate, joined
 from annotation.readers import Words
 from annotation.views.import_words import shown_words
+from bench import structure
 from panelbench.management.commands import catalogues
 from tests.access import answers_to_every_method
 from tests.cast import Cast
@@ -196,7 +197,7 @@ def test_what_statistics_say_of_figures_is_a_message_of_the_catalogues() -> None
 
 def _said(path: Path) -> Iterator[str]:
     """The whole texts that a module gives to a figure, or keeps in a constant."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(structure.parsed_file(path)[1]):
         if isinstance(node, ast.Call):
             name = getattr(node.func, "id", getattr(node.func, "attr", ""))
             given = [word.value for word in node.keywords if word.arg in SAID_BY]

@@ -7,6 +7,7 @@ import copy
 import json
 import pickle
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from django.utils import translation
 from annotation.readers.problems import did_you_mean, excerpt, shortened_list
 from annotation.readers.words import Field, Setting, Words, either, joined_words, read_words, with_words, words_by_text
 from annotation.views.import_words import shown_words
+from bench import structure
 
 ROOT = Path(__file__).resolve().parent.parent.parent.parent
 PLACEHOLDER = re.compile(r"%\((\w+)\)s")
@@ -32,13 +34,16 @@ SAID = [
 ]
 
 
+@cache
 def calls() -> list[tuple[str, ast.Call]]:
     """Every call of `Words` in the product, with its module."""
     paths = [path for folder in ("annotation", "judging") for path in sorted((ROOT / folder).rglob("*.py"))]
+    files = [(path, *structure.parsed_file(path)) for path in paths]
     return [
         (path.name, node)
-        for path in paths
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for path, source, tree in files
+        if "Words(" in source
+        for node in ast.walk(tree)
         if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Words"
     ]
 
