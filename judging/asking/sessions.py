@@ -2,12 +2,13 @@
 requests in progress, and store each reply when it arrives.
 
 A session has one event loop, a client for each endpoint, limits for each model that is asked, one thread for the
-database and one for marking requests as sent. The loop runs in its own thread: a signal that ends the worker raises an
-exception in the main thread, at any point; if the event loop were interrupted there, it could not clean up, and unsent
-calls would not be released. The loop repeats two steps: it stores the replies that arrived, and leases the same number
-of new rows. Replies that arrive together are stored in one transaction. Every request is written and its worst case
-reserved before it is sent. When the session ends, unsent rows are released, and the session waits for the calls in
-flight. If the database is not available, the session waits for it, because the replies that arrived were paid for.
+database, one for marking requests as sent, and one for reading what takes long. The loop runs in its own thread: a
+signal that ends the worker raises an exception in the main thread, at any point; if the event loop were interrupted
+there, it could not clean up, and unsent calls would not be released. The loop repeats two steps: it stores the replies
+that arrived, and leases the same number of new rows. Replies that arrive together are stored in one transaction. Every
+request is written and its worst case reserved before it is sent. When the session ends, unsent rows are released, and
+the session waits for the calls in flight. If the database is not available, the session waits for it, because the
+replies that arrived were paid for.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ TICK = 2.0  # seconds between two checks whether it is still to ask
 GATHER = 0.05  # seconds to wait for more replies, so that they are stored together
 UNHEARD = 10.0  # seconds without a reply after which a session ends if other work waits for a worker
 SAME_REFUSALS = 5  # the asker is paused after this number of equal refusals in a row, with no reply between them
-LARGE = 20_000  # characters of a reply from which it is read in a thread, away from the event loop
+LARGE = 20_000  # characters of a reply from which it is read in the thread for it, away from the event loop
 T = TypeVar("T")
 
 
@@ -108,6 +109,8 @@ class Asker(ABC, Generic[RequestT, OutcomeT]):
     rows: LeasedRows[OutcomeT]
     models: Sequence[AskedModel]
     """Each provider and model once."""
+    reads_apart: bool = False
+    """Whether every reply is read in the thread for it: reading takes long."""
 
     @abstractmethod
     def is_running(self) -> bool:
@@ -183,6 +186,7 @@ class WorkSession(Generic[RequestT, OutcomeT]):
     asker: Asker[RequestT, OutcomeT]
     database: ThreadPoolExecutor
     marking: ThreadPoolExecutor
+    reading: ThreadPoolExecutor
     models: Mapping[ModelKey, ModelLimits]
     record: SentRecord = field(default_factory=SentRecord)
     lease: UUID = field(default_factory=uuid4)
@@ -264,6 +268,7 @@ def work_as(asker: Asker[RequestT, OutcomeT]) -> bool:
     with (
         ThreadPoolExecutor(1, thread_name_prefix="database") as database,
         ThreadPoolExecutor(1, thread_name_prefix="marking") as marking,
+        ThreadPoolExecutor(1, thread_name_prefix="reading") as reading,
     ):
         known = endpoints.refused_by_models()
         models = {
@@ -271,7 +276,7 @@ def work_as(asker: Asker[RequestT, OutcomeT]) -> bool:
             for asked in asker.models
             if (key := (asked.endpoint.name, asked.model))
         }
-        session = WorkSession(asker=asker, database=database, marking=marking, models=models)
+        session = WorkSession(asker=asker, database=database, marking=marking, reading=reading, models=models)
         try:
             with asker.rows.hold(session.lease) as session.record:
                 return _worked_apart(session)
@@ -499,8 +504,9 @@ async def _outcome_of(session: WorkSession[RequestT, OutcomeT], model: ModelLimi
     session.heard = time.monotonic()
     model.refusals.clear()
     try:
-        if len(answer.readable) > LARGE:
-            return await asyncio.to_thread(asker.read, asked, answer, lease)
+        if asker.reads_apart or len(answer.readable) > LARGE:
+            loop = asyncio.get_running_loop()
+            return await loop.run_in_executor(session.reading, asker.read, asked, answer, lease)
         return asker.read(asked, answer, lease)
     except Exception as fault:
         # The reply was paid for: without an outcome, its request would count as lost, and be paid again.

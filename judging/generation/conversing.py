@@ -389,6 +389,7 @@ class PlanAsker(writing.RowAsker[StepRequest, StepOutcome]):
     """A simulation, as what asks. Refused if a provider of it is not declared any more."""
 
     rows = CONVERSATIONS
+    reads_apart = True  # the guard, and once in a worker the model that tells languages: some seconds
 
     def __init__(self, plan: GenerationPlan) -> None:
         self.subject, self.name = plan, f"Generation plan {plan.pk}"

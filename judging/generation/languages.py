@@ -110,7 +110,8 @@ def scripts_of(language: str) -> tuple[str, ...]:
 @lru_cache(maxsize=256)
 def _letters_of(scripts: tuple[str, ...]) -> regex.Pattern[str]:
     try:
-        return regex.compile("[" + "".join(rf"\p{{Script={name}}}" for name in scripts) + "]")
+        own = "".join(rf"\p{{Script={name}}}" for name in scripts)
+        return regex.compile(rf"(?V1)[\p{{L}}&&[{own}]]")
     except regex.error:  # a script that Unicode does not have
         return regex.compile(r"\p{L}")
 
@@ -120,9 +121,7 @@ _LETTERS: Final = regex.compile(r"\p{L}")
 
 def letter_counts(text: str, language: str) -> tuple[int, int]:
     """How many letters of the language's scripts a text has, and how many letters in all."""
-    letters = _LETTERS.findall(text)
-    own = _letters_of(scripts_of(language))
-    return sum(1 for letter in letters if own.match(letter)), len(letters)
+    return len(_letters_of(scripts_of(language)).findall(text)), len(_LETTERS.findall(text))
 
 
 def likely_language(text: str, language: str) -> str:
@@ -132,11 +131,15 @@ def likely_language(text: str, language: str) -> str:
     if own not in lists:
         return ""
     words = Counter(regex.findall(r"[\p{L}\p{M}]+", unicodedata.normalize("NFC", text).casefold()))
+    theirs: Counter[str] = Counter()
+    for word, count in words.items():
+        if word not in lists[own]:
+            theirs.update(dict.fromkeys(_languages_of_words().get(word, ()), count))
     for tag, listed in lists.items():
-        theirs = sum(words[word] for word in listed - lists[own])
-        ours = sum(words[word] for word in lists[own] - listed)
-        if theirs >= _SURELY and theirs >= _SURELY * ours:
-            return tag
+        if theirs[tag] >= _SURELY:
+            ours = sum(words[word] for word in lists[own] - listed)
+            if theirs[tag] >= _SURELY * ours:
+                return tag
     return ""
 
 
@@ -171,6 +174,16 @@ def _identifier(language: str) -> Identifier:
 @lru_cache(maxsize=1)
 def _word_lists() -> dict[str, frozenset[str]]:
     return {tag: frozenset(unicodedata.normalize("NFC", words).split()) for tag, words in _WORDS.items()}
+
+
+@lru_cache(maxsize=1)
+def _languages_of_words() -> dict[str, list[str]]:
+    """By frequent word, the languages that have it."""
+    found: dict[str, list[str]] = {}
+    for tag, listed in _word_lists().items():
+        for word in listed:
+            found.setdefault(word, []).append(tag)
+    return found
 
 
 def has_greeting(text: str, language: str) -> bool:
