@@ -24,6 +24,7 @@ class AnnotationConfig(AppConfig):
                 choices=lambda project: _panels().choices(project),
                 reserve=lambda invitation, panel: _panels().reserve(invitation, panel),
                 seat=lambda invitation, user: _panels().seat_invited(invitation, user),
+                seat_member=lambda member, panel, actor: _panels().seat_listed(member, panel, actor),
                 names=lambda invitations: _panels().names_by_invitation(invitations),
             )
         )

@@ -147,21 +147,34 @@ def reserve(invitation: Invitation, panel: int) -> None:
     """Store that the person who accepts the invitation joins this panel."""
     reserved = Panel.objects.filter(project=invitation.project_id, pk=panel).first()
     if reserved is None:
-        raise Refused(_("Choose a panel of this project."), code="invalid", fields={"panel": _("Unknown.")})
-    InvitedSeat.objects.create(invitation=invitation, panel=reserved)
+        raise Refused(_("Choose a panel of this project."), code="invalid", fields={"panels": _("Unknown.")})
+    InvitedSeat.objects.get_or_create(invitation=invitation, panel=reserved)
 
 
 def seat_invited(invitation: Invitation, user: User) -> None:
-    """Add the person who accepted the invitation to its panel, if it has one."""
-    invited = InvitedSeat.objects.select_related("panel__project").filter(invitation=invitation).first()
-    if invited is not None:
+    """Add the person who accepted the invitation to its panels, if it has any."""
+    for invited in InvitedSeat.objects.select_related("panel__project").filter(invitation=invitation).order_by("pk"):
         seat(panel=invited.panel, user=user, actor=invitation.created_by)
         invited.delete()
 
 
+def seat_listed(member: Membership, panel: int, actor: User) -> str:
+    """Add a member who stands in a list of people to invite to a panel; returns its name. Refused if they can see
+    verdicts."""
+    found = Panel.objects.select_related("project").filter(project=member.project_id, pk=panel).first()
+    if found is None:
+        raise Refused(_("Choose a panel of this project."), code="invalid", fields={"panels": _("Unknown.")})
+    seat(panel=found, user=member.user, actor=actor, only_blind=True)
+    return found.name
+
+
 def names_by_invitation(invitations: Sequence[Invitation]) -> dict[int, str]:
-    """Map each primary key of an invitation to the name of its panel; invitations without a panel are left out."""
-    return dict(InvitedSeat.objects.filter(invitation__in=invitations).values_list("invitation", "panel__name"))
+    """Map each primary key of an invitation to the names of its panels; invitations without a panel are left out."""
+    seats = InvitedSeat.objects.filter(invitation__in=invitations).order_by("panel__name")
+    named: dict[int, list[str]] = {}
+    for invitation, name in seats.values_list("invitation", "panel__name"):
+        named.setdefault(invitation, []).append(name)
+    return {invitation: ", ".join(names) for invitation, names in named.items()}
 
 
 def redact(user: User, project: Project | None = None) -> None:

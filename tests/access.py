@@ -79,7 +79,7 @@ ALLOWED: dict[str, set[str]] = {
     "api_provider": set(),
     "api_provider_tests": set(),
     "api_providers": SIGHTED | {"zoltan"},
-    **dict.fromkeys(("people", "member_role", "member_remove", "invitation_revoke", "audit", "api_members"), LEAD),
+    **dict.fromkeys(("people", "people_invite", "api_invitations", "member_role", "member_remove", "invitation_revoke", "audit", "api_members"), LEAD),
     **dict.fromkeys(("api_project", "api_desk"), MEMBERS),
     **dict.fromkeys(("person_removals", "person_removal", "api_people", "api_person_removal"), LEAD),
     **dict.fromkeys(("panel_seat", "panel_unseat", "api_seat"), LEAD),

@@ -85,10 +85,13 @@ class PanelSeat(models.Model):
 
 
 class InvitedSeat(models.Model):
-    """The panel that an invited annotator will join. Deleted when they accept and get their seat."""
+    """A panel that an invited annotator will join. Deleted when they accept and get their seat."""
 
-    invitation = models.OneToOneField(Invitation, on_delete=models.CASCADE, related_name="+")
+    invitation = models.ForeignKey(Invitation, on_delete=models.CASCADE, related_name="+")
     panel = models.ForeignKey(Panel, on_delete=models.CASCADE, related_name="+")
+
+    class Meta:
+        constraints: ClassVar = [models.UniqueConstraint(fields=["invitation", "panel"], name="invited_to_panel_once")]
 
 
 # --- campaigns and their duties, assignments, annotations and ratings ------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from django.db.models import QuerySet
@@ -13,9 +14,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from accounts import access, addresses, jobs, people, webhooks
+from accounts import access, addresses, jobs, mail, people, webhooks
+from accounts.invitation_lists import InvitationOutcome, InvitedRow, checked_person, invite_many
 from accounts.jobs import ListedJob
-from accounts.models import Delivery, Job, JobQuerySet, Membership, Project, Role, Token, User, Webhook
+from accounts.models import Delivery, Invitation, Job, JobQuerySet, Membership, Project, Role, Token, User, Webhook
+from accounts.people import DEFAULT_DAYS
 
 
 class ProjectSerializer(serializers.ModelSerializer[Project]):
@@ -94,6 +97,87 @@ class Members(generics.ListAPIView[Membership]):
     def get_queryset(self) -> QuerySet[Membership]:
         project = access.require(user=self.request.user, slug=self.kwargs["project"], roles=(Role.LEAD,))
         return Membership.objects.visible_to(self.request.user).filter(project=project).select_related("user")
+
+
+# --- invitations -----------------------------------------------------------------------------------------------------
+class OpenInvitationSerializer(serializers.ModelSerializer[Invitation]):
+    """An invitation that was not used yet; its link was shown once and is not stored."""
+
+    id = serializers.IntegerField(source="pk")
+    languages = serializers.ListField(child=serializers.CharField())
+
+    class Meta:
+        model = Invitation
+        fields = ("id", "role", "email", "name", "note", "languages", "created_at", "expires_at")
+
+
+class InvitedPersonSerializer(serializers.Serializer[Any]):
+    email = serializers.CharField(max_length=254)
+    name = serializers.CharField(max_length=120, required=False, default="", allow_blank=True)
+    panels = serializers.ListField(child=serializers.IntegerField(), required=False, default=list, max_length=50)
+    languages = serializers.ListField(child=serializers.CharField(), required=False, default=list, max_length=50)
+
+
+class InvitePeopleSerializer(serializers.Serializer[Any]):
+    """`panels` and `languages` are for people without their own. `send`: mail the links, where the server sends
+    mail."""
+
+    people = serializers.ListField(child=InvitedPersonSerializer(), allow_empty=False, max_length=500)
+    role = serializers.ChoiceField(Role.choices, default=Role.ANNOTATOR)
+    panels = serializers.ListField(child=serializers.IntegerField(), required=False, default=list, max_length=50)
+    languages = serializers.ListField(child=serializers.CharField(), required=False, default=list, max_length=50)
+    days = serializers.IntegerField(min_value=1, max_value=90, default=DEFAULT_DAYS)
+    send = serializers.BooleanField(default=False)
+
+
+class InvitedRowSerializer(serializers.Serializer[InvitedRow]):
+    """`link` is answered once. `seated`: the panels that a member has joined; `note`: why a member has not."""
+
+    email = serializers.CharField()
+    outcome = serializers.ChoiceField([(outcome.value, outcome.name.title()) for outcome in InvitationOutcome])
+    link = serializers.CharField()
+    seated = serializers.ListField(child=serializers.CharField())
+    note = serializers.CharField()
+
+
+class InvitedPeopleSerializer(serializers.Serializer[Any]):
+    rows = InvitedRowSerializer(many=True)
+    is_mailed = serializers.BooleanField(help_text="Whether the links are sent by e-mail: never without a mail server.")
+
+
+class Invitations(APIView):
+    """The open invitations of the project; for its leads."""
+
+    roles = (Role.LEAD,)
+
+    @extend_schema(responses=OpenInvitationSerializer(many=True))
+    def get(self, request: Request, project: str) -> Response:
+        """The open invitations, newest first."""
+        current_project = access.require(user=request.user, slug=project, roles=(Role.LEAD,))
+        waiting = Invitation.objects.visible_to(request.user).filter(project=current_project).open()
+        return Response(OpenInvitationSerializer(waiting, many=True).data)
+
+    @extend_schema(request=InvitePeopleSerializer, responses=InvitedPeopleSerializer)
+    def post(self, request: Request, project: str) -> Response:
+        """Invite people: all rows, or none if one can't be used. Members and duplicates are named, not invited."""
+        current_project = access.require(user=request.user, slug=project, roles=(Role.LEAD,))
+        asked = InvitePeopleSerializer(data=request.data)
+        asked.is_valid(raise_exception=True)
+        chosen = dict(asked.validated_data)
+        listed = [
+            checked_person(email=row["email"], name=row["name"], panels=row["panels"], spoken=row["languages"])
+            for row in chosen.pop("people")
+        ]
+        rows = invite_many(
+            project=current_project,
+            listed=listed,
+            created_by=request.user,
+            spoken=chosen.pop("languages"),
+            **chosen,
+        )
+        answered = [{**asdict(row), "link": request.build_absolute_uri(row.link) if row.link else ""} for row in rows]
+        is_mailed = chosen["send"] and mail.is_sent()
+        return Response(InvitedPeopleSerializer({"rows": answered, "is_mailed": is_mailed}).data)
 
 
 # --- jobs ------------------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from django.shortcuts import redirect
 from django.utils.translation import get_language
 from django.utils.translation import gettext_lazy as _
 
-from accounts import audit, jobs, languages, people, tasks
+from accounts import audit, invitation_lists, jobs, languages, mail, people, tasks
 from accounts.models import AGE_BANDS, Project, Role, Scope, User
 from accounts.refusals import Refused
 
@@ -231,6 +231,37 @@ class InvitationForm(forms.Form):
         if cleaned.get("panel") and cleaned.get("role") != Role.ANNOTATOR:
             self.add_error("panel", people.ANNOTATORS_ONLY)
         return cleaned
+
+
+class InvitationListForm(forms.Form):
+    """Many people at once."""
+
+    addresses = forms.CharField(
+        label=_("Addresses"),
+        max_length=invitation_lists.LONGEST_LIST,
+        widget=forms.Textarea(attrs={"rows": 6, "spellcheck": "false", "autocomplete": "off"}),
+        help_text=_("One a line, or CSV with a first row: email, name, panel, languages."),
+    )
+    role = forms.ChoiceField(label=_("Role"), choices=Role.choices, initial=Role.ANNOTATOR)
+    panels = forms.TypedMultipleChoiceField(
+        label=_("Panels"),
+        required=False,
+        coerce=int,
+        widget=forms.CheckboxSelectMultiple,
+        help_text=_("For annotators without a panel in their row."),
+    )
+    spoken = LanguagesField(label=_("Languages"), required=False)
+    days = forms.IntegerField(label=_("Valid for (days)"), min_value=1, max_value=90, initial=14)
+    send = forms.BooleanField(label=_("Send each of them the link by e-mail"), required=False)
+
+    def __init__(self, *args: Any, project: Project, **options: Any) -> None:
+        super().__init__(*args, auto_id="many_%s", **options)
+        self.offered = people.offered_panels(project)
+        self.fields["panels"].choices = self.offered  # type: ignore[attr-defined]
+        if not self.offered:
+            del self.fields["panels"]
+        if not mail.is_sent():
+            del self.fields["send"]
 
 
 class TrailForm(forms.Form):

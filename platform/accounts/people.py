@@ -193,6 +193,7 @@ class PanelAccess:
     choices: Callable[[Project], list[tuple[int, str]]]
     reserve: Callable[[Invitation, int], None]
     seat: Callable[[Invitation, User], None]
+    seat_member: Callable[[Membership, int, User], str]
     names: Callable[[Sequence[Invitation]], dict[int, str]]
 
 
@@ -223,15 +224,15 @@ def invite(
     email: str = "",
     name: str = "",
     note: str = "",
-    panel: int | None = None,
+    panels: Sequence[int] = (),
     languages: Sequence[str] = (),
     days: int = DEFAULT_DAYS,
 ) -> tuple[Invitation, str]:
     """Create an invitation, for one address only if `email` is given. The secret is returned once and not stored.
 
-    The person who accepts it joins `panel` (a primary key); this is possible for annotators only.
+    The person who accepts it joins the `panels` (primary keys); this is possible for annotators only.
     """
-    if panel is not None and role != Role.ANNOTATOR:
+    if panels and role != Role.ANNOTATOR:
         raise Refused(str(ANNOTATORS_ONLY), code="sees_verdicts", fields={"panel": str(ANNOTATORS_ONLY)})
     secret = secrets.token_urlsafe(32)
     with transaction.atomic():
@@ -246,8 +247,8 @@ def invite(
             created_by=created_by,
             expires_at=timezone.now() + timedelta(days=days),
         )
-        if panel is not None:
-            for access in panel_access:
+        for access in panel_access if panels else ():
+            for panel in panels:
                 access.reserve(invitation, panel)
         audit.record(actor=created_by, project=project, verb="invite", subject=invitation, fields=["role"])
     return invitation, secret

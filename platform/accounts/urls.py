@@ -16,6 +16,7 @@ pages = [
     path("me/tokens/", own_account.tokens_page, name="tokens"),
     path("me/tokens/<int:token>/revoke/", own_account.revoke_token_view, name="token_revoke"),
     path("p/<slug:project>/people/", people.people_page, name="people"),
+    path("p/<slug:project>/people/invite/", people.invite_list_view, name="people_invite"),
     path("p/<slug:project>/people/<int:member>/role/", people.change_role_view, name="member_role"),
     path("p/<slug:project>/people/<int:member>/remove/", people.remove_member_view, name="member_remove"),
     path(
@@ -52,6 +53,7 @@ api = [
     path("projects/<slug:project>/jobs/", routes.Jobs.as_view(), name="api_jobs"),
     path("projects/<slug:project>/jobs/<int:job>/cancel/", routes.JobCancel.as_view(), name="api_job_cancel"),
     path("projects/<slug:project>/members/", routes.Members.as_view(), name="api_members"),
+    path("projects/<slug:project>/invitations/", routes.Invitations.as_view(), name="api_invitations"),
     path("projects/<slug:project>/webhooks/", routes.Webhooks.as_view(), name="api_webhooks"),
     path("projects/<slug:project>/webhooks/<int:webhook>/", routes.WebhookDetail.as_view(), name="api_webhook"),
     path(

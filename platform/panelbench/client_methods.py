@@ -186,6 +186,12 @@ METHODS: Mapping[str, Method] = {
     ),
     "GET /projects/{project}/": Method("describe", "This client's project."),
     "GET /projects/{project}/members/": Method("members", "The members of the project; for its leads."),
+    "GET /projects/{project}/invitations/": Method("invitations", "The open invitations; for leads."),
+    "POST /projects/{project}/invitations/": Method(
+        "invite",
+        'Invite many people at once: ``people`` are ``{"email": ..., "panels": [...], "languages": [...]}``. '
+        "The links are answered once; members and duplicates are named and not invited.",
+    ),
     "GET /projects/{project}/datasets/": Method("datasets", "Every version of every dataset."),
     "GET /projects/{project}/datasets/{dataset}/": Method("dataset", "One version of a dataset."),
     "GET /projects/{project}/datasets/{dataset}/items/": Method(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -10,9 +12,10 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
-from accounts import access, people
+from accounts import access, invitation_lists, mail, people
 from accounts.forms import (
     InvitationForm,
+    InvitationListForm,
     RoleForm,
 )
 from accounts.models import (
@@ -22,7 +25,7 @@ from accounts.models import (
     Role,
 )
 from accounts.people import InvitationClosed
-from accounts.refusals import refusals_as_messages
+from accounts.refusals import Refused, refusals_as_messages
 
 
 @require_http_methods(["GET", "POST"])
@@ -34,13 +37,42 @@ def people_page(request: HttpRequest, project: str) -> HttpResponse:
     form = InvitationForm(request.POST or None, project=current_project)
     link = ""
     if form.is_valid():
-        _invitation, secret = people.invite(project=current_project, created_by=request.user, **form.cleaned_data)
+        chosen = dict(form.cleaned_data)
+        panels = [panel] if (panel := chosen.pop("panel")) else []
+        _invitation, secret = people.invite(project=current_project, created_by=request.user, panels=panels, **chosen)
         link = request.build_absolute_uri(reverse("join", args=[secret]))
         form = InvitationForm(project=current_project)
     return _people(request, current_project, form, link)
 
 
-def _people(request: HttpRequest, project: Project, form: InvitationForm, link: str) -> HttpResponse:
+@require_POST
+@never_cache
+@login_required
+def invite_list_view(request: HttpRequest, project: str) -> HttpResponse:
+    """Invite everybody in a pasted list. The page shows what came of each row, with the links, once."""
+    current_project = access.require(user=request.user, slug=project, roles=(Role.LEAD,))
+    form, rows = InvitationListForm(request.POST, project=current_project), []
+    if form.is_valid():
+        chosen = dict(form.cleaned_data)
+        try:
+            listed = invitation_lists.read_list(chosen.pop("addresses"), form.offered)
+            rows = invitation_lists.invite_many(
+                project=current_project, listed=listed, created_by=request.user, **chosen
+            )
+        except Refused as refused:
+            form.add_error("addresses", refused.sentence)
+    shown = {
+        "list_form": InvitationListForm(project=current_project) if rows else form,
+        "rows": [(row, request.build_absolute_uri(row.link) if row.link else "") for row in rows],
+        "is_mailed": bool(rows) and bool(form.cleaned_data.get("send")) and mail.is_sent(),
+    }
+    blank = InvitationForm(project=current_project)
+    return _people(request, current_project, blank, "", status=422 if form.errors else 200, **shown)
+
+
+def _people(
+    request: HttpRequest, project: Project, form: InvitationForm, link: str, status: int = 200, **shown: Any
+) -> HttpResponse:
     members = Membership.objects.visible_to(request.user).filter(project=project).select_related("user")
     waiting = list(Invitation.objects.visible_to(request.user).filter(project=project).open())
     panels = people.panel_names(waiting)
@@ -51,8 +83,11 @@ def _people(request: HttpRequest, project: Project, form: InvitationForm, link: 
         "form": form,
         "link": link,
         "roles": Role.choices,
+        "list_form": InvitationListForm(project=project),
+        "sends_mail": mail.is_sent(),
+        **shown,
     }
-    return render(request, "accounts/people.html", context)
+    return render(request, "accounts/people.html", context, status=status)
 
 
 @require_POST

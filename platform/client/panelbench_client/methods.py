@@ -38,6 +38,28 @@ class PlainMethods(ServerConnection):
         """The members of the project; for its leads."""
         return self.pages(self.at("members/"))
 
+    @operation("GET", "/projects/{project}/invitations/")
+    def invitations(self) -> list[types.OpenInvitation]:
+        """The open invitations; for leads."""
+        return cast(list[types.OpenInvitation], self.json("GET", self.at("invitations/")))
+
+    @operation("POST", "/projects/{project}/invitations/")
+    def invite(
+        self,
+        people: Sequence[types.InvitedPerson],
+        *,
+        role: types.RoleEnum | None = None,
+        panels: Sequence[int] | None = None,
+        languages: Sequence[str] | None = None,
+        days: int | None = None,
+        send: bool | None = None,
+    ) -> types.InvitedPeople:
+        """Invite many people at once: ``people`` are ``{"email": ..., "panels": [...], "languages": [...]}``. The links
+        are answered once; members and duplicates are named and not invited."""
+        sent: dict[str, Any] = {"people": people}
+        sent |= given(role=role, panels=panels, languages=languages, days=days, send=send)
+        return cast(types.InvitedPeople, self.json("POST", self.at("invitations/"), json=sent))
+
     @operation("GET", "/projects/{project}/datasets/")
     def datasets(self) -> Iterator[types.Dataset]:
         """Every version of every dataset."""

@@ -13,6 +13,15 @@ Decimal: TypeAlias = str
 AnchorDetailEnum: TypeAlias = Literal["name", "anchors", "reasons"]
 AnswerStatusEnum: TypeAlias = Literal["scored", "na", "stopped"]
 ApiEnum: TypeAlias = Literal["openai", "anthropic", "gemini"]
+AttemptOutcomeEnum: TypeAlias = Literal[
+    "pending",
+    "sent",
+    "lost",
+    "replied",
+    "unavailable",
+    "refused",
+    "reused",
+]
 BlankEnum: TypeAlias = Literal[""]
 CallState: TypeAlias = Literal["waiting", "leased", "settled", "failed"]
 CampaignState: TypeAlias = Literal["open", "paused", "closed"]
@@ -80,6 +89,7 @@ GroupingEnum: TypeAlias = Literal["single", "compound"]
 ImportKind: TypeAlias = Literal["dataset", "rubric", "ratings", "verdicts", "study"]
 ImportState: TypeAlias = Literal["uploaded", "checking", "storing", "stored", "undoing", "failed"]
 InstructionLanguageEnum: TypeAlias = Literal["en", "et"]
+InvitedRowOutcomeEnum: TypeAlias = Literal["invited", "member", "open", "duplicate"]
 JobKindEnum: TypeAlias = Literal[
     "check",
     "store",
@@ -106,15 +116,6 @@ NameEnum: TypeAlias = Literal["surface", "panel", "judge", "languages"]
 OffEnum: TypeAlias = Literal["by_hand", "gone", "failing"]
 OnlyEnum: TypeAlias = Literal["whole", "all", "every"]
 OrderEnum: TypeAlias = Literal["range", "entropy", "na", "critical", "judge"]
-OutcomeEnum: TypeAlias = Literal[
-    "pending",
-    "sent",
-    "lost",
-    "replied",
-    "unavailable",
-    "refused",
-    "reused",
-]
 PresetEnum: TypeAlias = Literal["experts", "skilled", "crowd"]
 PromptCollectionState: TypeAlias = Literal["open", "closed"]
 PromptOrder: TypeAlias = Literal["rubric", "reversed"]
@@ -296,7 +297,7 @@ class Assignment(TypedDict):
 
 class Attempt(TypedDict):
     number: int
-    outcome: OutcomeEnum
+    outcome: AttemptOutcomeEnum
     request: NotRequired[Json]
     reply: NotRequired[Json]
     reason: NotRequired[str]
@@ -1285,6 +1286,41 @@ class ImportPreview(TypedDict):
     sheets: list[str]
 
 
+class InvitePeople(TypedDict):
+    """`panels` and `languages` are for people without their own. `send`: mail the links, where the server sends
+    mail.
+    """
+
+    people: list[InvitedPerson]
+    role: NotRequired[RoleEnum]
+    panels: NotRequired[list[int]]
+    languages: NotRequired[list[str]]
+    days: NotRequired[int]
+    send: NotRequired[bool]
+
+
+class InvitedPeople(TypedDict):
+    rows: list[InvitedRow]
+    is_mailed: bool
+
+
+class InvitedPerson(TypedDict):
+    email: str
+    name: NotRequired[str]
+    panels: NotRequired[list[int]]
+    languages: NotRequired[list[str]]
+
+
+class InvitedRow(TypedDict):
+    """`link` is answered once. `seated`: the panels that a member has joined; `note`: why a member has not."""
+
+    email: str
+    outcome: InvitedRowOutcomeEnum
+    link: str
+    seated: list[str]
+    note: str
+
+
 class Item(TypedDict):
     title: str
     language: str
@@ -1606,6 +1642,19 @@ class Numbers(TypedDict):
 
     stale: bool
     snapshot: Snapshot | None
+
+
+class OpenInvitation(TypedDict):
+    """An invitation that was not used yet; its link was shown once and is not stored."""
+
+    id: int
+    role: RoleEnum
+    email: NotRequired[str | str]
+    name: NotRequired[str]
+    note: NotRequired[str]
+    languages: list[str]
+    created_at: Moment
+    expires_at: Moment
 
 
 class OpenMatter(TypedDict):
