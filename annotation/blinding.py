@@ -70,6 +70,20 @@ def lay_out(
     )
 
 
+LONGEST_HEADING = 60  # characters
+
+
+def heading_of(title: str, parts: VisibleParts) -> str:
+    """The title; without one, the first words of the shown turns or fields; "…" where nothing is written."""
+    texts = (*(str(turn["text"]) for turn in parts.turns), *(text for _name, text in parts.fields), parts.brief)
+    words = title.strip() or " ".join(next((text for text in texts if text.strip()), "…").split())
+    if title.strip() or len(words) <= LONGEST_HEADING:
+        return words
+    cut = words[:LONGEST_HEADING].rstrip()
+    whole = cut.rpartition(" ")[0] if words[len(cut)] != " " else cut
+    return f"{whole if len(whole) > LONGEST_HEADING // 2 else cut}…"
+
+
 def _usual_place(name: str) -> tuple[int, str]:
     return (USUAL_ORDER.index(name) if name in USUAL_ORDER else len(USUAL_ORDER), name)
 

@@ -148,7 +148,7 @@ def reserve(invitation: Invitation, panel: int) -> None:
     reserved = Panel.objects.filter(project=invitation.project_id, pk=panel).first()
     if reserved is None:
         raise Refused(_("Choose a panel of this project."), code="invalid", fields={"panels": _("Unknown.")})
-    InvitedSeat.objects.get_or_create(invitation=invitation, panel=reserved)
+    InvitedSeat.objects.create(invitation=invitation, panel=reserved)
 
 
 def seat_invited(invitation: Invitation, user: User) -> None:

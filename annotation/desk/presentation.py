@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from accounts import languages
-from annotation.blinding import CANDIDATES, lay_out
+from annotation.blinding import CANDIDATES, heading_of, lay_out
 from annotation.desk import pairs
 from annotation.desk.answers import Answer
 from annotation.desk.markup import MARKDOWN, formatted
@@ -187,7 +187,7 @@ def show_item(
     texts = dict(parts.fields)
     compared = () if swapped is None else CANDIDATES
     return ItemShown(
-        title=item.title or _("Untitled"),
+        title=heading_of(item.title, parts),
         language=item.language,
         language_name=languages.endonym(item.language),
         direction=languages.direction(item.language),

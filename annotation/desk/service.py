@@ -119,7 +119,7 @@ def on_desk(*, user: User, key: UUID, related: Sequence[str] = ()) -> Assignment
 def kept_drafts(user: User) -> QuerySet[KeptDraft]:
     """What the user had entered in duties that were removed, newest first, while they are a member of the project."""
     own = _own(KeptDraft.objects.all(), user, "campaign").filter(campaign__project__archived_at=None)
-    return own.select_related("campaign__rubric_version", "item").order_by("-kept_at", "-pk")
+    return own.select_related("campaign__rubric_version", "item__dataset").order_by("-kept_at", "-pk")
 
 
 def keep_entered(*, kept: KeptDraft, answers: Mapping[str, Answer]) -> None:
@@ -523,7 +523,7 @@ def submitted_annotations(*, duty: Duty, annotator: Annotator) -> QuerySet[Annot
     unseen = Q(assignment__duty__stands_for=duty, assignment__duty__purpose__in=UNSEEN)
     own = Annotation.objects.filter(Q(assignment__duty=duty) | unseen, annotator=annotator, superseded_at=None)
     own = own.annotate(is_repeat=is_repeat).annotate(note=Subquery(noted.values("text")))
-    return own.select_related("item", "assignment").order_by("-submitted_at", "-pk")
+    return own.select_related("item__dataset", "assignment").order_by("-submitted_at", "-pk")
 
 
 def has_repeats(duty: Duty) -> bool:

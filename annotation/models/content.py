@@ -19,6 +19,7 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts.inputs import without_nul
 from accounts.models import SIGHTED, HasJob, Project, Role, User
+from annotation.blinding import heading_of, lay_out
 from annotation.readers import File, Mapping, is_compressed, is_on_scale, plain_number
 
 if TYPE_CHECKING:
@@ -412,6 +413,11 @@ class Item(models.Model):
             models.UniqueConstraint(fields=["dataset", "ordinal"], name="item_ordinal_unique"),
         ]
         indexes: ClassVar = [models.Index(fields=["dataset", "language"], name="item_by_language")]
+
+    @property
+    def heading(self) -> str:
+        """What people call the item: its title, else the first words that its dataset's layout shows."""
+        return heading_of(self.title, lay_out(fields=self.fields, turns=self.turns, layout=self.dataset.layout))
 
     @property
     def cluster(self) -> str:

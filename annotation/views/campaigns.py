@@ -27,6 +27,8 @@ from annotation import allocation, campaigns, rubric_changes, rubrics, selection
 from annotation.models import Assignment, Campaign, Criterion, Dataset, Duty, Item, ItemSelection, Panel, RubricVersion
 from annotation.views import import_page
 
+USUAL_OVERLAP = 3
+"""Annotators per item in a new duty: the fewest with which one who differs can be named."""
 MOST_SKIPS = 200  # of the newest, on the page of a campaign
 MOST_SHOWN = 200  # items on the page of a selection
 KINDS = [
@@ -101,8 +103,8 @@ class DutyForm(forms.Form):
         self.assigned = allocation.assigned_already(campaign=campaign, panel=panel, items=items) if self.duties else 0
         self.new = self.size.items - self.assigned
         initial = {
-            "takes_part": bool(self.size.items and self.size.seats and not self.duties),
-            "overlap": max(1, min(3, self.size.seats)),
+            "takes_part": bool(self.size.items and (self.size.seats or panel.language) and not self.duties),
+            "overlap": USUAL_OVERLAP,
             "criteria": [criterion.pk for criterion in criteria],
         }
         super().__init__(posted, prefix=f"panel-{panel.pk}", initial=initial)

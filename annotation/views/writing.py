@@ -90,7 +90,7 @@ def writing_view(request: HttpRequest, *, writing: int) -> HttpResponse:
 def _beginning(duty: WritingDuty, text: WritingText) -> str:
     prompt = texts.writing_prompt(duty, text.item)
     given = [str(value) for value in prompt.fields.values()] + [turn["text"] for turn in prompt.turns if turn]
-    return next((one for one in given if one.strip()), _("Untitled"))[:160]
+    return next((one for one in given if one.strip()), "…")[:160]
 
 
 @require_safe

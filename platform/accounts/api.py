@@ -104,6 +104,7 @@ class OpenInvitationSerializer(serializers.ModelSerializer[Invitation]):
     """An invitation that was not used yet; its link was shown once and is not stored."""
 
     id = serializers.IntegerField(source="pk")
+    email = serializers.CharField()
     languages = serializers.ListField(child=serializers.CharField())
 
     class Meta:

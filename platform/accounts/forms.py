@@ -255,7 +255,7 @@ class InvitationListForm(forms.Form):
     send = forms.BooleanField(label=_("Send each of them the link by e-mail"), required=False)
 
     def __init__(self, *args: Any, project: Project, **options: Any) -> None:
-        super().__init__(*args, auto_id="many_%s", **options)
+        super().__init__(*args, **{"auto_id": "many_%s", **options})
         self.offered = people.offered_panels(project)
         self.fields["panels"].choices = self.offered  # type: ignore[attr-defined]
         if not self.offered:

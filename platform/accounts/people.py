@@ -248,7 +248,7 @@ def invite(
             expires_at=timezone.now() + timedelta(days=days),
         )
         for access in panel_access if panels else ():
-            for panel in panels:
+            for panel in dict.fromkeys(panels):
                 access.reserve(invitation, panel)
         audit.record(actor=created_by, project=project, verb="invite", subject=invitation, fields=["role"])
     return invitation, secret

@@ -22,10 +22,9 @@ API = "/api/v1/projects/kassa/invitations/"
 
 @pytest.fixture
 def seats(cast: Cast) -> dict[str, Panel]:
-    about = {"project": cast.kassa}
     return {
-        "et": panels.create(name="Eesti lugejad", language="et", **about),
-        "ar": panels.create(name="قرّاء “عرب”", language="ar", **about),
+        "et": panels.create(project=cast.kassa, name="Eesti lugejad", language="et"),
+        "ar": panels.create(project=cast.kassa, name="قرّاء “عرب”", language="ar"),
     }
 
 
@@ -135,5 +134,5 @@ def test_the_api_invites_and_lists(cast: Cast, seats: dict[str, Panel]) -> None:
     assert cast.client("boris").get(API).status_code == 403
     foreign = panels.create(project=cast.teine, name="Theirs", language="hu")
     body = {"people": [{"email": "a@panelbench.test", "panels": [foreign.pk]}]}
-    assert aino.post(API, body, content_type="application/json").status_code == 409
+    assert aino.post(API, body, content_type="application/json").status_code == 422
     assert Invitation.objects.count() == 1

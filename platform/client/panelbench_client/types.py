@@ -1649,7 +1649,7 @@ class OpenInvitation(TypedDict):
 
     id: int
     role: RoleEnum
-    email: NotRequired[str | str]
+    email: str
     name: NotRequired[str]
     note: NotRequired[str]
     languages: list[str]
