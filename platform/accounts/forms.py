@@ -12,6 +12,7 @@ from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.utils.text import format_lazy
 from django.utils.translation import get_language
 from django.utils.translation import gettext_lazy as _
 
@@ -240,7 +241,9 @@ class InvitationListForm(forms.Form):
         label=_("Addresses"),
         max_length=invitation_lists.LONGEST_LIST,
         widget=forms.Textarea(attrs={"rows": 6, "spellcheck": "false", "autocomplete": "off"}),
-        help_text=_("One a line, or CSV with a first row: email, name, panel, languages."),
+        help_text=format_lazy(
+            _("One a line, or CSV with a first row: {columns}."), columns="email, name, panel, languages"
+        ),
     )
     role = forms.ChoiceField(label=_("Role"), choices=Role.choices, initial=Role.ANNOTATOR)
     panels = forms.TypedMultipleChoiceField(
