@@ -54,6 +54,25 @@ class LanguageLengthsSerializer(serializers.Serializer[Any]):
     characters = serializers.ListField(child=serializers.FloatField())
 
 
+class FlagComparisonSerializer(serializers.Serializer[Any]):
+    """The program that tells languages beside the annotators who read the items, in one language."""
+
+    language = serializers.CharField()
+    read = serializers.IntegerField(help_text="Items that annotators have read.")
+    flagged = serializers.IntegerField(help_text="Of these, skipped as not in their language by at least half.")
+    found = serializers.IntegerField(help_text="Flagged items that the usual threshold finds, too.")
+    false_alarms = serializers.IntegerField(help_text="Findings by the usual threshold that are not flagged.")
+    missed = serializers.IntegerField(help_text="Flagged items that the usual threshold does not find.")
+    threshold = serializers.FloatField(
+        help_text="An item is a finding if its declared language is at most so probable; the one in use."
+    )
+    reason = serializers.CharField(
+        allow_blank=True, help_text="Why the threshold is the usual one: few_flags, few_others or not_better."
+    )
+    corrected_false_alarms = serializers.IntegerField(allow_null=True, help_text="With the corrected threshold.")
+    corrected_missed = serializers.IntegerField(allow_null=True, help_text="With the corrected threshold.")
+
+
 class DatasetCheckupSerializer(serializers.Serializer[Any]):
     """The newest check-up of a dataset. Without one, `checked_at` is null and there are no findings."""
 
@@ -66,6 +85,7 @@ class DatasetCheckupSerializer(serializers.Serializer[Any]):
     findings = CheckFindingSerializer(many=True)
     lengths = LanguageLengthsSerializer(many=True)
     families = serializers.DictField(child=serializers.IntegerField())
+    natives = FlagComparisonSerializer(many=True)
     made_from = serializers.JSONField(help_text="How the dataset was made from another one; else empty.")
 
 
@@ -162,5 +182,6 @@ def _document(dataset: Dataset, checkup: DatasetCheckup | None) -> dict[str, Any
         "findings": findings,
         "lengths": result.lengths,
         "families": result.families,
+        "natives": result.natives,
         "made_from": checkup.made_from if checkup else {},
     }

@@ -15,7 +15,7 @@ from annotation.checkup import damaged_text, duplicates, families, personal_data
 from annotation.checkup.checked_items import CheckedItem
 from annotation.checkup.declared import Check, CheckScope, Hit, Severity
 
-RULES = 2
+RULES = 3
 CHECKS: dict[str, type[Check]] = {
     check.name: check
     for module in (families, turns, written_languages, duplicates, placeholders, personal_data, damaged_text)
@@ -47,12 +47,14 @@ class CheckFinding:
 
 @dataclass(slots=True)
 class CheckedDataset:
-    """Everything that a check-up says, with how many items, turns and characters there are."""
+    """Everything that a check-up says, with how many items, turns and characters there are. ``natives``: a
+    `native_flags.FlagComparison` of each language of which annotators have read items."""
 
     items: int = 0
     findings: list[CheckFinding] = field(default_factory=list)
     lengths: list[dict[str, Any]] = field(default_factory=list)
     families: dict[str, int] = field(default_factory=dict)
+    natives: list[dict[str, Any]] = field(default_factory=list)
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -60,7 +62,7 @@ class CheckedDataset:
     @classmethod
     def from_json(cls, document: dict[str, Any]) -> CheckedDataset:
         findings = [CheckFinding.from_json(finding) for finding in document["findings"]]
-        return cls(document["items"], findings, document["lengths"], document["families"])
+        return cls(document["items"], findings, document["lengths"], document["families"], document.get("natives", []))
 
 
 def check_items(
@@ -86,7 +88,13 @@ def check_items(
         noted[check.name].take(check.finish(), kinds)
         reason = check.why_not() if done else "no_items"
         findings.append(noted[check.name].finding(check, reason))
-    return CheckedDataset(done, findings, overview.lengths(), overview.families())
+    natives = [
+        row.as_json()
+        for check in checks
+        if isinstance(check, written_languages.OtherLanguage)
+        for row in check.comparisons()
+    ]
+    return CheckedDataset(done, findings, overview.lengths(), overview.families(), natives)
 
 
 class _Notes:

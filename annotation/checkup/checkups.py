@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from hashlib import sha256
@@ -137,8 +137,19 @@ def _scope(dataset: Dataset) -> CheckScope:
     skipped = Skip.objects.filter(item__in=items.values("pk"), reason=Skip.Reason.LANGUAGE, resolved_at=None)
     people = skipped.values_list("item__ordinal").annotate(people=Count("annotator", distinct=True))
     flagged = dict(people)
-    is_rated = bool(flagged) or Annotation.objects.filter(item__in=items.values("pk")).exists()
-    return CheckScope(frozenset(declared | panels), flagged if is_rated else None)
+    readers: defaultdict[int, set[int]] = defaultdict(set)
+    rated = Annotation.objects.filter(item__in=items.values("pk"), superseded_at=None).order_by()
+    for ordinal, annotator in rated.values_list("item__ordinal", "annotator").distinct().iterator(5_000):
+        readers[ordinal].add(annotator)
+    flaggers: defaultdict[int, set[int]] = defaultdict(set)
+    for ordinal, annotator in skipped.values_list("item__ordinal", "annotator"):
+        flaggers[ordinal].add(annotator)
+    natives = {
+        ordinal: 0 < len(readers[ordinal] | flaggers[ordinal]) <= 2 * len(flaggers[ordinal])
+        for ordinal in sorted({*readers, *flaggers})
+    }
+    is_rated = bool(natives) or Annotation.objects.filter(item__in=items.values("pk")).exists()
+    return CheckScope(frozenset(declared | panels), flagged if is_rated else None, natives)
 
 
 # --- a dataset without what was found ---------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
@@ -53,10 +53,12 @@ class CheckScope:
 
     ``languages``: the declared ones of the dataset and of its project. ``flagged``: the ordinals of the items that
     annotators skipped because they are in another language, with how many did; None if nobody has rated any.
+    ``natives``: by ordinal, whether at least half of the annotators who read the item flagged its language so.
     """
 
     languages: frozenset[str] = frozenset()
     flagged: dict[int, int] | None = None
+    natives: Mapping[int, bool] = field(default_factory=dict)
 
 
 class Check:

@@ -7,9 +7,10 @@ letters.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from copy import copy
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -19,6 +20,7 @@ from accounts import languages
 from analytics.stats.declared.declaring import translatable
 from annotation.checkup.checked_items import SCRIPTS, CheckedItem, ScriptRun, excerpt_around
 from annotation.checkup.declared import Check, CheckScope, Hit, Values
+from annotation.checkup.native_flags import FlagComparison, ReadItem, compare_flags
 
 FEWEST_LETTERS = 15
 OTHER_SCRIPT = 0.5  # the share of letters outside of the language's scripts, beyond which the text is in another one
@@ -166,25 +168,43 @@ class OtherLanguage(Check):
         super().__init__(scope)
         self.identifier = Identifier(scope.languages)
         self.judged = self.unknown = 0
+        self.likely: list[tuple[str, LanguageReading, Hit]] = []
+        self.read: defaultdict[str, list[ReadItem]] = defaultdict(list)
 
-    def look(self, item: CheckedItem) -> Iterator[Hit]:
+    def look(self, item: CheckedItem) -> Iterable[Hit]:
+        """Notes what is likely in another language; the thresholds are known after the last item."""
         own = scripts_written(item.language)
         if not self.identifier.knows(item.language):
             self.unknown += 1
-            return
+            return ()
         if sum(item.letters[script] for script in own) <= (1 - OTHER_SCRIPT) * sum(item.letters.values()):
-            return  # `OtherScript` has it, or it has more names than words
+            return ()  # `OtherScript` has it, or it has more names than words
         words = language_words(item.text[:READ])
-        if sum(map(str.isalpha, words)) < FEWEST_LETTERS:
-            return
-        self.judged += 1
-        if other := self.identifier.other_language(words, item.language):
+        reading = LanguageReading()
+        if sum(map(str.isalpha, words)) >= FEWEST_LETTERS:
+            self.judged += 1
+            reading = self.identifier.reading(words, item.language)
+        if item.ordinal in self.scope.natives:
+            flagged = self.scope.natives[item.ordinal]
+            self.read[item.language].append(ReadItem(reading.declared, reading.is_sure, flagged))
+        if reading.other:
             clearest = max(
-                item.parts, key=lambda part: self.identifier.share_of(other, language_words(part.text[:READ]))
+                item.parts, key=lambda part: self.identifier.share_of(reading.other, language_words(part.text[:READ]))
             )
             shown = excerpt_around(language_words(clearest.text), 0, 60)
-            values: Values = {"found_language": other, "language": item.language, "text": shown}
-            yield Hit(item.ordinal, clearest.place, values)
+            values: Values = {"found_language": reading.other, "language": item.language, "text": shown}
+            self.likely.append((item.language, reading, Hit(item.ordinal, clearest.place, values)))
+        return ()
+
+    def finish(self) -> Iterable[Hit]:
+        corrected = {row.language: row.threshold for row in self.comparisons() if not row.reason}
+        for language, reading, hit in self.likely:
+            if reading.declared <= corrected[language] if language in corrected else reading.is_sure:
+                yield hit
+
+    def comparisons(self) -> list[FlagComparison]:
+        """The identifier beside the annotators, in every language of which they have read items."""
+        return [compare_flags(language, items, usual=FAR) for language, items in sorted(self.read.items())]
 
     def why_not(self) -> str:
         if self.judged:
@@ -228,6 +248,16 @@ def written_alike(language: str) -> frozenset[str]:
     return frozenset({language, *(other for group in ALIKE if language in group.split() for other in group.split())})
 
 
+@dataclass(frozen=True, slots=True)
+class LanguageReading:
+    """What the identifier makes of a text. ``other``: a likelier language than the declared one, or "";
+    ``declared``: the probability of that beside it; ``is_sure``: whether this is a finding by the usual threshold."""
+
+    other: str = ""
+    declared: float = 1.0
+    is_sure: bool = False
+
+
 class Identifier:
     """Tells the language of a text from a few: those in use, their neighbours, and the most widespread ones."""
 
@@ -254,16 +284,21 @@ class Identifier:
 
     def other_language(self, text: str, tag: str) -> str:
         """The language that the text is in rather than in the declared one; "" if it may be in that."""
+        reading = self.reading(text, tag)
+        return reading.other if reading.is_sure else ""
+
+    def reading(self, text: str, tag: str) -> LanguageReading:
+        """Whether a text is likelier in another language than in the declared one, and how sure that is."""
         same = written_alike(self._label(tag))
         ranked = self.few.rank(text)
         likely, probability = ranked[0]
-        declared = sum(share for language, share in ranked if language in same)
+        declared = float(sum(share for language, share in ranked if language in same))
         if likely in same:
-            return ""
+            return LanguageReading()
         of_all, sure = self.all.classify(text)  # it may be none of the few
         if sure >= SURE_OF_ALL and of_all not in same:
-            return str(of_all)
-        return str(likely) if probability >= SURE and declared <= FAR else ""
+            return LanguageReading(str(of_all), min(declared, float(1 - sure)), is_sure=True)
+        return LanguageReading(str(likely), declared, is_sure=bool(probability >= SURE and declared <= FAR))
 
     def share_of(self, language: str, text: str) -> float:
         """How probable it is that a text is in that language; 0 for a text too short to tell."""

@@ -24,11 +24,13 @@ from annotation.checkup import checkups
 from annotation.checkup.checking import CHECKS, CheckedDataset, CheckFinding
 from annotation.checkup.checkups import LeftOut
 from annotation.checkup.declared import REASONS, SEVERITIES, SUBJECTS
+from annotation.checkup.native_flags import FEWEST_FLAGS, FEWEST_OTHERS, LEAST_PROBABILITY, USUAL_BECAUSE
 from annotation.models import Dataset, Item
 from annotation.models.content import ITEM_FILTERS
 
 EXAMPLES_SHOWN = 4  # of one check, on the page of all
 ITEMS_SHOWN = 50  # on the page of one check
+MOST_ODDS = 1_000_000
 
 
 @dataclass(slots=True)
@@ -137,8 +139,20 @@ def _result(request: HttpRequest, dataset: Dataset, result: CheckedDataset) -> d
         "is_filtered": bool(filters) or chosen["severity"] in SEVERITIES,
         "languages": _named(found.values_list("language", flat=True).distinct()),
         "generators": sorted(filter(None, found.values_list("generator", flat=True).distinct())),
+        "natives": [_beside_natives(row) for row in result.natives],
+        "fewest": {"flags": FEWEST_FLAGS, "others": FEWEST_OTHERS},
         "lengths": [{**row, "name": languages.name_for(row["language"], get_language())} for row in result.lengths],
         "has_findings": any(subject.findings for subject in listed),
+    }
+
+
+def _beside_natives(row: dict[str, Any]) -> dict[str, Any]:
+    """A comparison with the annotators, with its reason in words; ``odds``: its threshold as one in so many."""
+    return {
+        **row,
+        "name": languages.name_for(row["language"], get_language()),
+        "because": _(USUAL_BECAUSE[row["reason"]]) if row["reason"] in USUAL_BECAUSE else "",
+        "odds": min(round(1 / max(row["threshold"], LEAST_PROBABILITY)), MOST_ODDS),
     }
 
 

@@ -18,6 +18,7 @@ from accounts.refusals import Refused
 from annotation import tasks
 from annotation.checkup import checkups
 from annotation.checkup.checking import RULES
+from annotation.checkup.native_flags import ReadItem, compare_flags
 from annotation.imports import storage
 from annotation.models import Dataset, DatasetCheckup, Item, Skip
 from tests import make
@@ -409,3 +410,90 @@ def test_the_command_checks_files_and_stores_nothing(cast: Cast, tmp_path: Path)
             run(*wrong)
         assert refused.value.returncode == 2
     assert not Dataset.objects.exists()
+
+
+# --- the languages beside the annotators ------------------------------------------------------------------------------
+FINNISH_FOUND = (
+    *("Missä minun pakettini on nyt", "Hyvää päivää, missä paketti on?", "Kuka avaa oven huomenna?"),
+    *("Olen kotona koko illan", "Soita minulle huomenna", "Rahat takaisin heti", "Hyvää iltaa kaikille"),
+    "Tilaus on myöhässä taas",
+)
+FINNISH_MISSED = ("Kiitos paljon avusta", "Paketti tuli rikki", "Minun paketti ei tullut", "Poika istuu puussa")
+ESTONIAN = ("Homme lähen maale", "Tere, kus mu pakk on?", "Aitäh, kõik on korras", "Mul on uus telefon katki")
+
+
+def read_by_maarika(cast: Cast, *, flags: int = 12) -> Dataset:
+    """12 Finnish and 24 Estonian items that are declared as Estonian, of which Maarika flags some and rates the others
+    over HTTP."""
+    from annotation import allocation, campaigns, panels
+
+    texts = [*FINNISH_FOUND, *FINNISH_MISSED, *(ESTONIAN[number % 4] for number in range(24))]
+    rows = [
+        make.item_row(number, turns=[{"speaker": "Kasutaja “1”", "text": text}]) for number, text in enumerate(texts)
+    ]
+    campaign = campaigns.open_campaign(
+        project=cast.kassa,
+        name="Ring",
+        dataset=make.dataset(cast.kassa, rows, name="Mõõdetud «keel»"),
+        rubric_version=make.rubric(cast.kassa),
+    )
+    panel = panels.create(project=cast.kassa, name="Eesti", language="et")
+    panels.seat(panel=panel, user=cast.maarika)
+    duty = allocation.allocate(campaign=campaign, panel=panel, overlap=1)
+    desk, as_json = "/api/v1/projects/kassa/desk/", "application/json"
+    maarika: Any = cast.client("maarika")
+    left, read = flags, 0
+    while read < 36:
+        taken = maarika.post(f"{desk}{duty.pk}/take/", {}, content_type=as_json).json()
+        text = taken["item"]["turns"][0]["text"]
+        if text not in ESTONIAN and left:
+            assert maarika.post(f"/desk/at/{taken['key']}/skip/", {"reason": "language"}).status_code == 307
+            left, read = left - 1, read + 1
+            continue
+        answers = [{"criterion": one["key"], "score": one["points"][0]["value"]} for one in taken["criteria"]]
+        sent = {"answers": answers, "seconds": 9}
+        assert maarika.post(f"{desk}at/{taken['key']}/", sent, content_type=as_json).status_code < 300
+        read += 1
+    return campaign.dataset
+
+
+@pytest.mark.both_databases
+def test_natives_flags_correct_the_threshold_of_their_language(cast: Cast) -> None:
+    dataset = read_by_maarika(cast)
+    boris: Any = cast.client("boris")
+    before = boris.post(api(dataset)).json()
+    checkups.check_now(dataset=dataset)
+    document = boris.get(api(dataset)).json()
+    assert before["findings"] == [] and found(document)["other_language"] == 12
+    (row,) = document["natives"]
+    assert (row["language"], row["read"], row["flagged"], row["reason"]) == ("et", 36, 12, "")
+    assert (row["found"], row["missed"], row["false_alarms"]) == (8, 4, 0)
+    assert (row["corrected_missed"], row["corrected_false_alarms"]) == (0, 0) and 0.14 < row["threshold"] < 0.43
+    page = " ".join(boris.get(address(dataset)).content.decode().split())
+    assert "the program beside annotators" in page and "Corrected: the declared language is at most 1 in" in page
+    assert "Then missed: 0, false alarms: 0." in page
+    text, _status = run(dataset.name, "--project", "kassa")
+    assert "annotators, et: 12 of 36 flagged, 8 found, 4 missed, 0 false alarms; threshold 0." in text
+
+
+def test_few_flags_correct_nothing_and_a_flag_beside_a_rating_of_more_is_none(cast: Cast) -> None:
+    dataset = read_by_maarika(cast, flags=9)
+    checkups.check_now(dataset=dataset)
+    document = cast.client("boris").get(api(dataset)).json()
+    (row,) = document["natives"]
+    assert (row["flagged"], row["reason"], row["threshold"], row["corrected_missed"]) == (9, "few_flags", 0.02, None)
+    assert found(document)["other_language"] == 8, "the usual threshold"
+    assert "The usual one: too few items are flagged." in cast.client("boris").get(address(dataset)).content.decode()
+
+
+def test_a_threshold_that_makes_no_fewer_errors_is_not_taken() -> None:
+    flagged = [ReadItem(1e-9, is_usual=True, is_flagged=True)] * 12
+    others = [ReadItem(1.0, is_usual=False, is_flagged=False)] * 20
+    assert compare_flags("et", [*flagged, *others], usual=0.02).reason == "not_better"
+    assert compare_flags("et", [*flagged, *others[1:]], usual=0.02).reason == "few_others"
+    alarmed = [ReadItem(1e-4, is_usual=True, is_flagged=False)] * 3
+    row = compare_flags("et", [*flagged, *others, *alarmed], usual=0.02)
+    assert (row.false_alarms, row.corrected_false_alarms, row.corrected_missed) == (3, 0, 0)
+    assert 1e-7 < row.threshold < 1e-6, "between the two in powers of ten"
+    impossible = [ReadItem(0.0, is_usual=True, is_flagged=place % 2 == 0) for place in range(60)]
+    assert compare_flags("et", impossible, usual=0.02).missed == 0

@@ -23,6 +23,7 @@ from annotation.checkup.checked_items import CheckedItem, checked_item
 from annotation.checkup.checking import CHECKS, CheckedDataset, check_items
 from annotation.checkup.checkups import LeftOut
 from annotation.checkup.declared import REASONS, CheckScope
+from annotation.checkup.native_flags import USUAL_BECAUSE
 from annotation.imports import targets
 from annotation.models import Dataset
 from annotation.readers import FormatError, Mapping, parse_items, propose_mapping
@@ -130,6 +131,15 @@ class Command(BaseCommand):
             for example in finding.examples[:EXAMPLES]:
                 turn = f" turn {example['place'] + 1}" if isinstance(example["place"], int) else ""
                 self.stdout.write(f"           {names[example['ordinal']]}{turn}: {_(check.says) % example['values']}")
+
+        for row in result.natives:
+            threshold = (
+                f"usual, because {_(USUAL_BECAUSE[row['reason']])}" if row["reason"] else f"{row['threshold']:.2g}"
+            )
+            self.stdout.write(
+                f"annotators, {row['language']}: {row['flagged']} of {row['read']} flagged, {row['found']} found, "
+                f"{row['missed']} missed, {row['false_alarms']} false alarms; threshold {threshold}"
+            )
 
     def _end(self, result: CheckedDataset) -> None:
         if any(finding.items and finding.severity != "notice" for finding in result.findings):

@@ -746,6 +746,7 @@ class DatasetCheckup(TypedDict):
     findings: list[CheckFinding]
     lengths: list[LanguageLengths]
     families: dict[str, int]
+    natives: list[FlagComparison]
     made_from: Json
 
 
@@ -1091,6 +1092,21 @@ class FirstVerdict(TypedDict):
     score: float | None
     applicable: bool
     repeats: int
+
+
+class FlagComparison(TypedDict):
+    """The program that tells languages beside the annotators who read the items, in one language."""
+
+    language: str
+    read: int
+    flagged: int
+    found: int
+    false_alarms: int
+    missed: int
+    threshold: float
+    reason: str
+    corrected_false_alarms: int | None
+    corrected_missed: int | None
 
 
 class Forecast(TypedDict):
