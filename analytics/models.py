@@ -233,7 +233,7 @@ class GateDecision(models.Model):
     """
 
     class Use(models.TextChoices):
-        STALE = "stale", _("Stale")
+        STALE = "stale", _("Must be measured again")
         INSUFFICIENT = "insufficient", _("Insufficient")
         RUBRIC_PROBLEM = "rubric_problem", _("Rubric problem")
         JUDGE_ALONE = "judge_alone", _("Judge alone")

@@ -144,7 +144,7 @@ def steps(project: Project, user: User, held: Holdings, listed: Sequence[Campaig
             is_done=bool(held.campaigns),
         ),
         Step(
-            title=_("Declare a judge"),
+            title=_("Add a judge"),
             why=_("A model that rates the same items."),
             verb=_("Declare"),
             address=reverse("judges", args=[slug]),
@@ -244,7 +244,11 @@ def _undecided(project: Project, uses: Sequence[GateDecision], is_lead: bool) ->
     """Stale decisions by campaign; for leads, thresholds that are not declared although judges were run."""
     stale = Counter(row.campaign_id for row in uses if row.decision == GateDecision.Use.STALE)
     for campaign, count in stale.items():
-        sentence = ngettext("%d decision about a judge is stale.", "%d decisions about judges are stale.", count)
+        sentence = ngettext(
+            "%d decision about a judge must be measured again.",
+            "%d decisions about judges must be measured again.",
+            count,
+        )
         yield Attention(sentence % count, reverse("judge_decisions", args=[project.slug, campaign]))
     if is_lead and JudgeRun.objects.filter(project=project).exists() and current_thresholds(project) is None:
         sentence = _("Judges were run, but no thresholds for their use are declared.")

@@ -251,7 +251,9 @@ def _why_changed(row: GateDecision, former: GateDecision | None) -> str:
         reasons.append(_("The thresholds changed."))
     if new["changes"] != old["changes"]:
         reasons.append(
-            _("Judge, prompt, rubric or model changed.") if new["changes"] else _("What was stale is measured again.")
+            _("Judge, prompt, rubric or model changed.")
+            if new["changes"]
+            else _("What had to be measured again was measured.")
         )
     if new["run"] != old["run"]:
         reasons.append(_("Another run of the judge counts."))

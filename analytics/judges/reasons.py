@@ -82,7 +82,7 @@ ACTIONS = {
     "repeats": gettext_lazy("Run the repeats"),
     "perturbation": gettext_lazy("Run this audit"),
     "judges": gettext_lazy("Go to judges"),
-    "declare": gettext_lazy("Declare a judge"),
+    "declare": gettext_lazy("Add a judge"),
 }
 """The text of the link that starts a remedy."""
 STARTS = {
@@ -593,7 +593,7 @@ def _changed(change: Mapping[str, str]) -> str:
     """What has changed since the judge was measured."""
     sentences = {
         "rubric": _("The rubric has a newer version: %(now)s instead of %(before)s."),
-        "prompt": _("The wording of the prompts has changed since this judge was declared."),
+        "prompt": _("The wording of the prompts has changed since this judge was added."),
         "served": _("The endpoint now answers with another model: %(now)s instead of %(before)s."),
         "mixed": _("The endpoint changed its model during the run: %(before)s."),
     }
@@ -605,6 +605,6 @@ def _renewed(change: Mapping[str, str]) -> Remedy:
         sentence = _("Rate and judge with version %(now)s of the rubric in a new campaign.") % change
         return Remedy("rubric", sentence)
     if change["code"] == "prompt":
-        return Remedy("judge", _("Declare the judge again under another name, and run it."), action="declare")
+        return Remedy("judge", _("Add the judge again under another name, and run it."), action="declare")
     sentence = _("Run the judge again with “Ask again, and pay again”, so that one model gives all its scores.")
     return Remedy("judge", sentence, action="again")

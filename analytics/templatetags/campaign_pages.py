@@ -49,7 +49,7 @@ GROUPS = (
             CampaignPage(_("Calibration"), "numbers_calibration"),
             CampaignPage(_("Comparison"), "numbers_comparison"),
             CampaignPage(_("Audits"), "judge_audits"),
-            CampaignPage(_("Declared judges"), "judges"),
+            CampaignPage(_("Judges"), "judges"),
         ),
     ),
     (_("Generators"), (CampaignPage(_("Generators"), "numbers_results"),)),

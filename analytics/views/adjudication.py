@@ -300,7 +300,7 @@ def adjudicate_item(request: HttpRequest, project: str, campaign: int, item: int
             refused = error
         else:
             messages.success(
-                request, f"{_('The decision is stored. The ratings are unchanged.')} {_left_text(current, stored)}"
+                request, f"{_('The decision is saved. The ratings are unchanged.')} {_left_text(current, stored)}"
             )
             return redirect(here)
     record_seen_labels(campaign=current, items=[stored.pk], actor=request.user)

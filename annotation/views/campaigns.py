@@ -215,7 +215,7 @@ def unreviewed_sentence(version: RubricVersion, panel_languages: Iterable[str]) 
     """The rubric's translations that people of these languages read and nobody has reviewed; else ""."""
     found = rubrics.unreviewed(version, panel_languages)
     reader = get_language()
-    names = {"draft": _("%d draft"), "stale": _("%d stale")}
+    names = {"draft": _("%d draft"), "stale": _("%d out of date")}
     counted = with_semicolons(
         f"{languages.both_names(tag, reader)}: {with_commas(names[state] % count for state, count in states.items())}"
         for tag, states in found.items()

@@ -256,7 +256,7 @@ def duty_page(request: HttpRequest, project: str, campaign: int, duty: int) -> H
         try:
             settings = DutySettings(**form.cleaned_data)
             duty_settings.change_duty(duty=shown, settings=settings, actor=request.user)
-            messages.success(request, _("The settings of “%s” are stored.") % shown)
+            messages.success(request, _("The settings of “%s” are saved.") % shown)
             return redirect("duty", current_project.slug, campaign, duty)
         except Refused as refused:
             show_refusal(form, refused)

@@ -309,7 +309,7 @@ def set_prompt_member(request: HttpRequest, project: str, collection: int) -> Ht
     current = _collection(request, project, collection, sighted=True)
     people = User.objects.filter(memberships__project=current.project_id)
     user = people.filter(pk=whole_number(request.POST.get("user"))).first()
-    with refusals_as_messages(request, done=_("Stored.")):
+    with refusals_as_messages(request, done=_("Saved.")):
         if user is None:
             raise Refused(_("Choose a member of the project."), code="invalid")
         prompt_collections.set_member(
@@ -618,8 +618,8 @@ def review_prompt_view(request: HttpRequest, project: str, collection: int, prom
         messages.error(request, refused.sentence)
         return redirect("prompt", project, collection, prompt)
     left = prompt_writing.waiting_for(member).count()
-    done = ngettext("Stored. %(count)d prompt waits.", "Stored. %(count)d prompts wait.", left) % {"count": left}
-    messages.success(request, done if left else _("Stored. No other prompt waits for your review."))
+    done = ngettext("Saved. %(count)d prompt waits.", "Saved. %(count)d prompts wait.", left) % {"count": left}
+    messages.success(request, done if left else _("Saved. No other prompt waits for your review."))
     if left:
         return redirect("prompt_review", project, collection)
     return redirect("prompt_collection", project, collection)

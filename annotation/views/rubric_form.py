@@ -32,7 +32,7 @@ STATES = (
     ("", gettext_lazy("Not given: counts as a draft")),
     ("draft", gettext_lazy("Draft")),
     ("reviewed", gettext_lazy("Reviewed")),
-    ("stale", gettext_lazy("Stale: the source has changed")),
+    ("stale", gettext_lazy("Out of date: the source has changed")),
 )
 PARTS = {
     "key": gettext_lazy("Key"),

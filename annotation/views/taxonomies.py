@@ -109,7 +109,7 @@ def example_taxonomy(request: HttpRequest, project: str) -> HttpResponse:
     except Refused as refused:
         messages.error(request, refused.sentence)
         return redirect("taxonomies", current_project.slug)
-    messages.success(request, _("The example is stored, with its rubric “%s”. Publish this before use.") % rubric)
+    messages.success(request, _("The example is saved, with its rubric “%s”. Publish this before use.") % rubric)
     return redirect("taxonomy", current_project.slug, stored.pk)
 
 

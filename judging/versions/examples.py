@@ -106,7 +106,7 @@ def refuse_other_rubric(variant: PromptVariant, rubric_version: RubricVersion) -
         rated_by = RubricVersion.objects.filter(rubric__project=rubric_version.rubric.project_id, digest__in=others)
         sentence = _(
             "The examples of this judge were rated by %(rated_by)s, not by %(chosen)s. Choose the rubric that they "
-            "were rated by, or declare a judge with examples that were rated by this one."
+            "were rated by, or add a judge with examples that were rated by this one."
         )
         names = ", ".join(map(str, rated_by.select_related("rubric"))) or _("another rubric")
         raise _of_rubric(sentence % {"rated_by": names, "chosen": rubric_version})

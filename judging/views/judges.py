@@ -138,7 +138,7 @@ def new_judge(request: HttpRequest, project: str) -> HttpResponse:
     trial_form = TrialForm(request.POST if "try" in request.POST else None, initial=_usual_material(form), **material)
     tasks.list_models_later(allowances.allowed_names(current_project))
     context: dict[str, Any] = {
-        "title": _("Declare a judge"),
+        "title": _("Add a judge"),
         "project": current_project,
         "form": form,
         "trial_form": trial_form,
@@ -234,7 +234,7 @@ def _saved(
         return None
     judge = judges.declare(project=project, actor=request.user, parent=like, **declared)
     if judge.name != form.cleaned_data["name"]:
-        messages.info(request, _("This judge is already declared, as “%s”.") % judge.name)
+        messages.info(request, _("This judge exists already, as “%s”.") % judge.name)
     if preset:
         version = judges.study_rubric(project=project, study=study, actor=request.user)
         address = reverse("run_start", args=[project.slug, judge.pk])

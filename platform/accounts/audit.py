@@ -159,7 +159,7 @@ ACTIONS = {
     "start user comparison": gettext_lazy("started a comparison of simulated users with people"),
     "create design": gettext_lazy("created a design"),
     "create panel": gettext_lazy("created a panel"),
-    "declare judge": gettext_lazy("declared a judge"),
+    "declare judge": gettext_lazy("added a judge"),
     "declare thresholds": gettext_lazy("declared thresholds for judges"),
     "delete mapping": gettext_lazy("deleted a mapping"),
     "design cancelled": gettext_lazy("cancelled a design"),

@@ -325,7 +325,7 @@ METHODS: Mapping[str, Method] = {
     "GET /projects/{project}/judges/": Method("judges", "The project's judges, run here or imported."),
     "POST /projects/{project}/judges/": Method(
         "declare_judge",
-        "Declare a judge; the same configuration again returns the existing judge. ``timeout`` (seconds "
+        "Add a judge; the same configuration again returns the existing judge. ``timeout`` (seconds "
         "for a reply), ``tries`` (of a call) and ``concurrency`` (calls in flight) change no verdict: for"
         " an existing judge they replace the old values.",
         repeatable=True,
@@ -333,7 +333,7 @@ METHODS: Mapping[str, Method] = {
     "GET /projects/{project}/judges/studies/": Method("judge_studies", "The ready configurations of the five studies."),
     "POST /projects/{project}/judges/studies/": Method(
         "declare_as_study",
-        'Declare a judge as a study had it, such as ``"s3"``; its rubric is published in the project.',
+        'Add a judge as a study had it, such as ``"s3"``; its rubric is published in the project.',
         repeatable=True,
     ),
     "GET /projects/{project}/judges/{judge}/": Method("judge", "One judge."),

@@ -132,7 +132,7 @@ def test_what_there_is_not_is_refused(cast: Cast, campaign: Campaign, wrong: str
 def test_a_decision_stands_beside_the_ratings_with_its_provenance(cast: Cast, campaign: Campaign) -> None:
     before = list(Rating.objects.order_by("pk").values())
     page = decide(cast, campaign)
-    assert "The decision is stored" in page and "Different standards" in page and "Point 1 fits the anchor." in page
+    assert "The decision is saved" in page and "Different standards" in page and "Point 1 fits the anchor." in page
     stored = Adjudication.objects.get()
     assert (stored.score, stored.adjudicator, stored.rubric_version) == (1.0, cast.aino, campaign.rubric_version)
     assert sorted(each["score"] for each in stored.seen) == [0, 3, 3]
@@ -257,7 +257,7 @@ def test_sent_twice_it_is_stored_once(cast: Cast, campaign: Campaign) -> None:
 def test_nobody_adjudicates_what_they_rated(cast: Cast, campaign: Campaign) -> None:
     Annotator.objects.filter(pseudonym="mari").update(user=cast.boris)
     page = read(cast.client("boris"), address(campaign, "d1"))
-    assert "somebody else has to adjudicate it" in page and "Store the decision" not in page
+    assert "somebody else has to adjudicate it" in page and "Save the decision" not in page
     answer = cast.client("boris").post(address(campaign, "d1"), {"score-fluency": "1", "key": str(uuid4())})
     assert answer.status_code == 422 and not Adjudication.objects.exists()
     assert "5 items that you have rated are left out" not in read(cast.client("aino"), address(campaign))

@@ -124,7 +124,7 @@ def test_a_campaign_of_a_panel_alone(cast: Cast) -> None:
     )
     text = page_of(cast.client("boris"), made)
     assert "Judge agrees with panel" not in text and "against the panel" not in text
-    assert "no judge yet · Declare a judge" in text and "Mean score by generator" in text and "corrected by" not in text
+    assert "no judge yet · Add a judge" in text and "Mean score by generator" in text and "corrected by" not in text
 
 
 def many_criteria(cast: Cast) -> Campaign:

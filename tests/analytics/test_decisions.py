@@ -225,7 +225,7 @@ class TestStale:
         (cell,) = decisions.decide_now(campaign).cells
         assert "wording of the prompts" in cell.reasons[1]
         history = [(change.former, change.use.label) for change in decisions.decision_history(campaign)]
-        assert history == [("Judge alone", "Stale"), ("", "Judge alone")]
+        assert history == [("Judge alone", "Must be measured again"), ("", "Judge alone")]
 
     def test_words_for_what_is_measured_on_too_few_items(self, cast: Cast) -> None:
         limits = declared(cast)

@@ -41,7 +41,7 @@ def test_thresholds_come_before_the_campaign_and_only_leads_declare_them(cast: C
     assert list(path_of(cast, "aino")) == [
         "Declare what a judge must reach",
         "Open a campaign",
-        "Declare a judge",
+        "Add a judge",
         "Collect ratings",
         "Read the study",
         "Write the report",

@@ -463,7 +463,7 @@ GROUPS = {
     "Judges": {
         "Decisions": "numbers/{}/judges/", "Calibration": "numbers/{}/calibration/",
         "Comparison": "numbers/{}/comparison/", "Audits": "numbers/{}/audits/",
-        "Declared judges": "judges/?campaign={}",
+        "Judges": "judges/?campaign={}",
     },
     "Generators": {"Generators": "numbers/{}/results/"},
     "Next": {"Workflow": "numbers/{}/workflow/", "Planner": "numbers/{}/planner/"},

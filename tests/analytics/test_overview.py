@@ -59,8 +59,13 @@ def test_decisions_count_by_their_newest_and_stale_ones_need_somebody(cast: Cast
     about = {"campaign": campaign, "judge": run.judge, "thresholds": declared, "language": "et"}
     for criterion, decision in (("fluency", "judge_alone"), ("coherence", "humans_only"), ("fluency", "stale")):
         GateDecision.objects.create(**about, criterion=criterion, decision=decision)
-    assert listed(cast) == {"1 decision about a judge is stale.": f"/p/kassa/numbers/{campaign.pk}/judges/"}
-    assert overview.decided_uses(overview.latest_uses(cast.kassa)) == [("Humans only", 1), ("Stale", 1)]
+    assert listed(cast) == {
+        "1 decision about a judge must be measured again.": f"/p/kassa/numbers/{campaign.pk}/judges/"
+    }
+    assert overview.decided_uses(overview.latest_uses(cast.kassa)) == [
+        ("Humans only", 1),
+        ("Must be measured again", 1),
+    ]
 
 
 def test_tiles_and_runs_lead_to_what_they_count(cast: Cast) -> None:

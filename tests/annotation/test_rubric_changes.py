@@ -189,10 +189,10 @@ def test_a_reviewed_translation_is_stale_when_only_the_source_changes(cast: Cast
     )
     panel = panels.create(project=cast.kassa, name="Estonian", language="et")
     lead = cast.client("aino")
-    assert "1 stale" in lead.get(address(cast, campaign, "duties/new/")).content.decode()
+    assert "1 out of date" in lead.get(address(cast, campaign, "duties/new/")).content.decode()
     assert "reviewed translation" not in lead.get(address(cast, campaign, "")).content.decode()
     allocation.allocate(campaign=campaign, panel=panel, overlap=1)
-    assert "1 stale" in lead.get(address(cast, campaign, "")).content.decode()
+    assert "1 out of date" in lead.get(address(cast, campaign, "")).content.decode()
     third = next_version(cast, second, {**make.criterion("fluency"), "anchors": changed, "translations": states})
     assert third.document["criteria"][0]["translations"] == states  # read again
     assert "1 criterion" not in (page := lead.get(address(cast, campaign)).content.decode())

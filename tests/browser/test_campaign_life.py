@@ -384,7 +384,7 @@ def adjudicate(page: Page, there: str, pictures: Pictures) -> None:
         part.locator(f"input[name=score-{key}][value^='2']").check()
         part.locator(f"#cause-{key}").select_option(index=1)
         part.locator(f"#rationale-{key}").fill("Between the two: slips, but understandable.")
-    page.get_by_role("button", name="Store the decision").click()
+    page.get_by_role("button", name="Save the decision").click()
     expect(page.get_by_text("Adjudicated").first).to_be_attached()
 
 

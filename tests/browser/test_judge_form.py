@@ -35,6 +35,6 @@ def test_a_judge_is_tested_with_one_call_and_then_saved(
     assert found.violations_count == 0, found.generate_report()
     page.set_viewport_size({"width": 390, "height": 844})
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    page.get_by_role("button", name=re.compile("Declare the judge|Add the judge|Save")).click()
+    page.get_by_role("button", name=re.compile("Add the judge")).click()
     expect(page.get_by_role("heading", name="Nähe “1”", level=1)).to_be_visible()
     assert Judge.objects.get().digest == JudgeTrial.objects.get().digest

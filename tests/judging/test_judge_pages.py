@@ -59,7 +59,7 @@ class TestJudges:
         assert "OPENAI_API_KEY=" in page(boris, "judge_new")
 
     def test_a_judge_is_declared_with_its_prompt_and_parameters(self, boris: Client, provider: RunningProvider) -> None:
-        assert "Declare a judge" in page(boris, "judges")
+        assert "Add a judge" in page(boris, "judges")
         shown = post(boris, "judge_new", **DECLARATION)
         judge = Judge.objects.get()
         assert (judge.parameters, judge.simulated) == ({"temperature": 0}, True)
@@ -74,7 +74,7 @@ class TestJudges:
         self, boris: Client, provider: RunningProvider
     ) -> None:
         post(boris, "judge_new", **DECLARATION)
-        assert "already declared, as “Steady, terse”" in post(boris, "judge_new", **{**DECLARATION, "name": "Again"})
+        assert "exists already, as “Steady, terse”" in post(boris, "judge_new", **{**DECLARATION, "name": "Again"})
         assert Judge.objects.count() == 1
 
     def test_the_fold_names_what_differs_from_the_defaults(self, boris: Client, provider: RunningProvider) -> None:

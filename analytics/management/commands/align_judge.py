@@ -41,7 +41,7 @@ class Command(BaseCommand):
         parser.add_argument("--name", required=True, metavar="NAME", help="of the alignment; one of it is used again")
         new = parser.add_argument_group("a new alignment")
         new.add_argument("--campaign", metavar="C", help="the name of the campaign that has the labels")
-        new.add_argument("--judge", metavar="J", help="the declared judge that is aligned")
+        new.add_argument("--judge", metavar="J", help="the judge that is aligned")
         new.add_argument("--share", type=float, default=0.4, help="of the scenarios, locked (default: 0.4)")
         new.add_argument("--looks", type=int, default=3, help="allowed at the locked split (default: 3)")
         new.add_argument("--measure", choices=Alignment.Measure.values, default="accuracy")

@@ -22,7 +22,7 @@ class Command(run_judge.Command):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--project", required=True, metavar="P", help="the project's address, as in /p/ADDRESS/")
-        parser.add_argument("--judge", required=True, metavar="NAME", help="the name of a declared judge")
+        parser.add_argument("--judge", required=True, metavar="NAME", help="the name of a judge")
         parser.add_argument("--dataset", required=True, metavar="D", help='a name (its newest version) or "name v2"')
         parser.add_argument("--rubric", required=True, metavar="R", help='a key (its newest version) or "key v2"')
         known = f"repeatable: {', '.join(USUAL)}; other shares, in percent, too (default: {USUAL[0]} and whitespace)"

@@ -30,7 +30,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--name", required=True, metavar="NAME", help="of the design; one of this name is used again"
         )
-        parser.add_argument("--judge", action="append", default=[], metavar="NAME", help="a declared judge; repeatable")
+        parser.add_argument("--judge", action="append", default=[], metavar="NAME", help="a judge; repeatable")
         levels = "levels of a factor, in JSON or plain: --factor temperature=0,0.7 --factor explanation=true,false"
         parser.add_argument("--factor", action="append", default=[], type=factor, metavar="F=A,B", help=levels)
         parser.add_argument("--dataset", metavar="D", help='a name (its newest version) or "name v2"')

@@ -566,7 +566,7 @@ class PlainMethods(ServerConnection):
         tries: int | None = None,
         concurrency: int | None = None,
     ) -> types.DeclaredJudge:
-        """Declare a judge; the same configuration again returns the existing judge. ``timeout`` (seconds for a reply),
+        """Add a judge; the same configuration again returns the existing judge. ``timeout`` (seconds for a reply),
         ``tries`` (of a call) and ``concurrency`` (calls in flight) change no verdict: for an existing judge they
         replace the old values."""
         sent: dict[str, Any] = {"name": name, "provider": provider, "model": model}
@@ -587,7 +587,7 @@ class PlainMethods(ServerConnection):
         *,
         name: str | None = None,
     ) -> types.StudyJudge:
-        """Declare a judge as a study had it, such as ``"s3"``; its rubric is published in the project."""
+        """Add a judge as a study had it, such as ``"s3"``; its rubric is published in the project."""
         sent: dict[str, Any] = {"study": study, "provider": provider, "model": model}
         sent |= given(name=name)
         return cast(types.StudyJudge, self.json("POST", self.at("judges/studies/"), json=sent, repeatable=True))
