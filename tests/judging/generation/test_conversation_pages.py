@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from decimal import Decimal
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from django.test import Client
 
+from analytics.exporting import exports
 from annotation.models import Dataset, Item
 from judging import judges
+from judging.generation import storing
 from judging.generation.utterance_judge import declare_utterance_judge, utterance_rubric
 from judging.models import GenerationPlan, Judge, PlanDataset, Realisation
 from tests.cast import Cast
@@ -235,3 +238,21 @@ def test_judged_turns_are_stored_for_natives(cast: Cast, provider: RunningProvid
     made = boris.post(api, {"name": "Viis", "most": 5, "seed": 1}, content_type="application/json")
     assert made.status_code == 201, made.content
     assert Item.objects.filter(dataset=made.json()["dataset"]).count() == 5
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "csv"])
+def test_conversations_come_back_from_a_file_with_what_was_drawn(cast: Cast, kind: str) -> None:
+    plan = simulated_plan(cast, families=2)
+    stored = storing.store_dataset(plan=plan, name="Vestlused", only="every", actor=cast.boris)
+    export = exports.checked_export(project=cast.kassa, what="items", kind=kind, subject=stored)
+    client, name = cast.client("boris"), f'{{"name": "From {kind}"}}'
+    address = f"/api/v1/projects/kassa/imports/?name=d.{kind}&kind=dataset&target={quote(name)}"
+    body = b"".join(exports.export_pieces(export))
+    opened = client.post(address, body, content_type="application/octet-stream").json()
+    assert client.post(f"/api/v1/projects/kassa/imports/{opened['id']}/store/").status_code == 200
+    again = Dataset.objects.get(name=f"From {kind}")
+    columns = ("external_id", "language", "generator", "scenario", "turns", "fields", "attributes")
+    before, after = (list(one.items.order_by("ordinal").values(*columns)) for one in (stored, again))
+    assert before == after
+    assert len(after) == 16
+    assert {"scene", "persona", "simulator", "user_turns", "ended", "family"} <= set(after[0]["attributes"])
