@@ -204,7 +204,7 @@ def take_back_draw(*, duty: Duty, actor: User | None = None) -> int:
     """
     newest = Selection.objects.filter(duty=duty).order_by("-wave").first()
     if newest is None or newest.origin != GIVEN_FORMER:
-        raise Refused(_("The newest items of this duty were not drawn here."), code="nothing_drawn")
+        raise Refused(_("The newest items of this task were not drawn here."), code="nothing_drawn")
     items = allocation.take_back_wave(duty=duty, wave=newest.wave)
     audit.record(
         actor=actor, project=duty.campaign.project, verb="take back next items", subject=duty, fields=[f"items={items}"]
