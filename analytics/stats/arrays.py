@@ -13,9 +13,10 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from analytics.stats.agreement.rater_agreement import measure
+from analytics.stats.core.number_arrays import Codes, Floats
 from analytics.stats.core.scales import Level, Scale, Weighting, inferred_scale, scale_of
 from analytics.stats.core.tables import codes_on
 from analytics.stats.core.validation import ratings_table
@@ -27,9 +28,6 @@ from analytics.stats.ranking import stability
 
 if TYPE_CHECKING:
     from analytics.stats.core.estimates import CellEstimate, Estimate
-
-Floats = NDArray[np.float64]
-Codes = NDArray[np.intp]
 
 
 def percent_agreement(

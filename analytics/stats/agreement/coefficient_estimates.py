@@ -36,6 +36,7 @@ from analytics.stats.core.estimates import (
     wilson_interval,
 )
 from analytics.stats.core.messages import Message, approximate
+from analytics.stats.core.number_arrays import Floats
 from analytics.stats.core.resampling import MOST_LEFT_OUT, Units, jackknife, left_out, left_out_error, resampled
 from analytics.stats.core.scales import Scale, Weighting, agreement_weights
 from analytics.stats.declared.register import STATISTICS, is_chance_corrected
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
 
 
 # --- items with the same counts, taken together ----------------------------------------------------------------------
-Floats = NDArray[np.float64]
 
 TABULATED_CODES = 1 << 16
 """Largest number of ordered patterns that is counted in a table instead of sorted."""

@@ -26,14 +26,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from analytics.stats.core.number_arrays import Floats, Integers
 from analytics.stats.core.resampling import Units
 
 if TYPE_CHECKING:
     from analytics.stats.core.scales import Level, Scale
     from analytics.stats.core.tables import Coded
 
-
-Floats = NDArray[np.float64]
 
 TINY = 1e-12
 """Shares and counts below this are 0: their other values are far larger. Not for distances between scores."""
@@ -307,7 +306,6 @@ def _over(rows: Floats, totals: Floats) -> Floats:
 
 
 # --- identified raters (METHODS 1) -----------------------------------------------------------------------------------
-Codes = NDArray[np.integer]
 
 ROUNDING_OF_PAIRS = 1e-12
 """Contributions of items whose spread is below this share of the largest one are all equal."""
@@ -317,7 +315,7 @@ ROUNDING_OF_PAIRS = 1e-12
 class OrderedPatterns:
     """``codes`` (P, R): the distinct rows of codes, one column per rater; ``units``: what is resampled."""
 
-    codes: Codes
+    codes: Integers
     units: Units
 
     @property
@@ -332,7 +330,7 @@ def ordered_patterns_of(cell: Coded) -> OrderedPatterns:
     return OrderedPatterns(codes, Units.of(row.ravel(), cell.cluster))
 
 
-def cohen_kappa_kernel(a: Codes, b: Codes, weights: Floats, d: Floats) -> Floats:
+def cohen_kappa_kernel(a: Integers, b: Integers, weights: Floats, d: Floats) -> Floats:
     """Cohen's kappa of codes (P,), (P,) with disagreement d (q, q) under weights (B, P) -> (B,).
 
     kappa = 1 - (sum d_kl p_kl) / (sum d_kl p_k. p_.l), over items scored by both. Level: nominal (d = [k != l]) or
@@ -347,7 +345,7 @@ def cohen_kappa_kernel(a: Codes, b: Codes, weights: Floats, d: Floats) -> Floats
     return _kappa(observed, expected)
 
 
-def pair_kappas(codes: Codes, d: Floats) -> tuple[Floats, Floats]:
+def pair_kappas(codes: Integers, d: Floats) -> tuple[Floats, Floats]:
     """Cohen's kappa of every two raters and how many items they share, (R, R) each, from (N, R) codes, -1 for none.
 
     ``cohen_kappa_kernel`` for all pairs at once, one product of matrices for each point of the scale; d (q, q). Level:
@@ -366,7 +364,7 @@ def pair_kappas(codes: Codes, d: Floats) -> tuple[Floats, Floats]:
         return _kappa(np.where(n > 0, observed / n, np.nan), np.where(n > 0, expected / n**2, np.nan)), n
 
 
-def cohen_kappa_se(a: Codes, b: Codes, totals: Floats, d: Floats) -> float:
+def cohen_kappa_se(a: Integers, b: Integers, totals: Floats, d: Floats) -> float:
     """Large-sample standard error of Cohen's kappa (weighted or not) of independent items; totals (P,).
 
     var = {sum p_kl [w_kl - (wbar_k. + wbar_.l)(1 - kappa)]^2 - [kappa - p_e (1 - kappa)]^2} / (n (1 - p_e)^2).
@@ -390,7 +388,7 @@ def cohen_kappa_se(a: Codes, b: Codes, totals: Floats, d: Floats) -> float:
     return error / (np.sqrt(n) * expected) if error > ROUNDING_OF_PAIRS * size else 0.0
 
 
-def conger_kappa_kernel(codes: Codes, weights: Floats, d: Floats) -> Floats:
+def conger_kappa_kernel(codes: Integers, weights: Floats, d: Floats) -> Floats:
     """Conger's kappa of ordered codes (P, R) with disagreement d (q, q) under weights (B, P) -> (B,).
 
     (p_a - p_e) / (1 - p_e), p_a as in Gwet's AC; 1 - p_e = mean over raters g != h of sum d_kl p_gk p_hl, p_g the
@@ -411,10 +409,10 @@ def conger_kappa_kernel(codes: Codes, weights: Floats, d: Floats) -> Floats:
     return _kappa(observed, expected / (r * (r - 1)))
 
 
-def conger_influence(codes: Codes, totals: Floats, d: Floats) -> Floats:
+def conger_influence(codes: Integers, totals: Floats, d: Floats) -> Floats:
     """(P,) linearised contribution of an item of each pattern to Conger's kappa; their mean over items is kappa.
 
-    Codes (P, R), -1 where missing; the derivative goes through every rater's own margins, each over the items that
+    Integers (P, R), -1 where missing; the derivative goes through every rater's own margins, each over the items that
     rater scored. Source: METHODS 1, with the p_e of Conger 1980 (doi 10.1037/0033-2909.88.2.322).
     """
     (n_items, r), q = codes.shape, len(d)
@@ -433,18 +431,18 @@ def conger_influence(codes: Codes, totals: Floats, d: Floats) -> Floats:
     return np.asarray(own_part + ratio * margins_part / expected)
 
 
-def one_hot(codes: Codes, q: int) -> Floats:
+def one_hot(codes: Integers, q: int) -> Floats:
     """(P, q) indicator of each code; a row of zeros for -1."""
     return np.asarray(codes[:, None] == np.arange(q), dtype=np.float64)
 
 
-def _margins(codes: Codes, weights: Floats, q: int) -> Floats:
+def _margins(codes: Integers, weights: Floats, q: int) -> Floats:
     """(B, R, q) shares of the points among each rater's own scores."""
     counted = [weights @ one_hot(codes[:, g], q) for g in range(codes.shape[1])]
     return np.stack([_over(rows, rows.sum(axis=1)) for rows in counted], axis=1)
 
 
-def _pair_disagreement(codes: Codes, d: Floats) -> tuple[Floats, NDArray[np.bool_]]:
+def _pair_disagreement(codes: Integers, d: Floats) -> tuple[Floats, NDArray[np.bool_]]:
     """(P,) mean disagreement over the pairs of scores of a pattern, 0 without a pair, and whether it has a pair."""
     counts = sum((one_hot(codes[:, g], len(d)) for g in range(codes.shape[1])), start=np.zeros((len(codes), len(d))))
     n = counts.sum(axis=1)

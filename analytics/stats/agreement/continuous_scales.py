@@ -19,14 +19,13 @@ from numpy.typing import NDArray
 from analytics.stats.agreement.coefficients import TINY, chance_majority, distances
 from analytics.stats.core.estimates import Interval, Shape, jackknife_interval
 from analytics.stats.core.messages import Message
+from analytics.stats.core.number_arrays import Floats, Integers
 from analytics.stats.core.resampling import effective_number
 
 if TYPE_CHECKING:
     from analytics.stats.core.scales import Scale
     from analytics.stats.core.tables import Coded
 
-Floats = NDArray[np.float64]
-Codes = NDArray[np.integer]
 Kind = Literal["identity", "adjacent", "linear", "quadratic", "ordinal"]
 Value = tuple[float, Floats]
 """A coefficient, NaN where undefined, and its gradient (N,)."""
@@ -96,7 +95,7 @@ class Distance:
         u = np.asarray((scale.values - np.median(scale.values)) / (np.ptp(scale.values) or 1.0), dtype=np.float64)
         return cls(q, u, by_step=float(kind == "linear"), by_square=float(kind == "quadratic"))
 
-    def between(self, a: Codes, b: Codes) -> Floats:
+    def between(self, a: Integers, b: Integers) -> Floats:
         """(m,) distances of codes a and b (m,)."""
         if self.u is None:
             return np.asarray(abs(a - b) > self.reach, dtype=np.float64)
@@ -354,7 +353,7 @@ def _ratio_parts(scores: LongScores, pairable: _Pairable) -> tuple[Floats, float
     return observed, float(toward @ pairable.margin), 2 * pairable.per_item(toward)
 
 
-def cohen_kappa_of_many_points(a: Codes, b: Codes, distance: Distance) -> Value:
+def cohen_kappa_of_many_points(a: Integers, b: Integers, distance: Distance) -> Value:
     """Cohen's kappa of codes (N,), (N,), -1 where a rater gave none, as ``coefficients.cohen_kappa_kernel``.
 
     1 - d_o / d_e, d_o the mean distance on common items, d_e that of the two margins. Its standard error with items

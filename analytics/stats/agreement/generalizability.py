@@ -10,18 +10,16 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from analytics.stats.core.estimates import CellEstimate, Estimate, jackknife_interval
 from analytics.stats.core.messages import Message, approximate
+from analytics.stats.core.number_arrays import Floats, Integers
 from analytics.stats.core.resampling import ANONYMOUS, Units, left_out_error, number_of
 from analytics.stats.core.tables import Cell, RatingsTable, cells
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Floats = NDArray[np.float64]
-Codes = NDArray[np.integer]
 
 STATISTICS = ("variance_share", "dependability")
 RESIDUAL = "residual"
@@ -37,7 +35,7 @@ NOT_SEPARATE = Message("the design does not separate items, raters and the rest"
 _NO_NUMBERS = Message("a scale without numbers in order has no variance")
 
 
-def facet_components(y: Floats, facets: Mapping[str, Codes]) -> dict[str, float] | None:
+def facet_components(y: Floats, facets: Mapping[str, Integers]) -> dict[str, float] | None:
     """Variance of each facet and of the rest from scores y (M,), facets: codes (M,) of each score's level.
 
     Level: interval. Henderson's method 1: with levels g of sizes n_g, T = sum_g (sum of y in g)^2 / n_g for every
@@ -59,12 +57,12 @@ def facet_components(y: Floats, facets: Mapping[str, Codes]) -> dict[str, float]
     return dict(zip((*names, RESIDUAL), np.linalg.solve(design, right).tolist(), strict=True))
 
 
-def _sum_of_squares(y: Floats, level: Codes) -> float:
+def _sum_of_squares(y: Floats, level: Integers) -> float:
     size = np.bincount(level)
     return float((np.bincount(level, weights=y) ** 2 / np.maximum(size, 1)).sum())
 
 
-def _shared(level: Codes, other: Codes) -> float:
+def _shared(level: Integers, other: Integers) -> float:
     """sum n_gh^2 / n_g over the levels g of one facet and h of another."""
     both, count = np.unique(level * (int(other.max()) + 1) + other, return_counts=True)
     return float((count.astype(np.float64) ** 2 / np.bincount(level)[both // (int(other.max()) + 1)]).sum())
@@ -125,14 +123,14 @@ def _of_cell(cell: Cell, confidence: float) -> Iterator[Estimate]:
     yield from _figures(base, whole, without, confidence)
 
 
-def _facets(used: pd.DataFrame) -> dict[str, Codes]:
+def _facets(used: pd.DataFrame) -> dict[str, Integers]:
     """By name the levels of each facet that has two or more; nothing that says the same as another one."""
     import pandas as pd
 
     columns = {"item": ["item_key"], "rater": ["rater"], "language": ["language"], "criterion": ["criterion"]}
     columns |= {"item x criterion": ["item_key", "criterion"], "rater x criterion": ["rater", "criterion"]}
     crossed = used["criterion"].nunique() > 1
-    found: dict[str, Codes] = {}
+    found: dict[str, Integers] = {}
     for name, parts in columns.items():
         if len(parts) > 1 and not crossed:
             continue
@@ -142,7 +140,7 @@ def _facets(used: pd.DataFrame) -> dict[str, Codes]:
     return found
 
 
-def _left_out(y: Floats, facets: Mapping[str, Codes], cluster: Codes) -> list[dict[str, float] | None]:
+def _left_out(y: Floats, facets: Mapping[str, Integers], cluster: Integers) -> list[dict[str, float] | None]:
     """The components without each cluster, or each group of clusters."""
     group = cluster % MOST_GROUPS if number_of(cluster) > MOST_GROUPS else cluster
     found = []

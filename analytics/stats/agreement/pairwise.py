@@ -25,6 +25,7 @@ from analytics.stats.core.estimates import (
     t_interval,
 )
 from analytics.stats.core.messages import Message, approximate, joined
+from analytics.stats.core.number_arrays import Floats
 from analytics.stats.core.resampling import Statistic, Units, jackknife, left_out, left_out_error, resampled
 from analytics.stats.core.scales import Scale, Weighting, disagreement
 
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 
     from analytics.stats.core.tables import Coded
 
-Floats = NDArray[np.float64]
 Pair = tuple[int, int]
 Row = tuple[Estimate, tuple[str, ...] | None]
 """An estimate and the two raters it compares; None for the whole panel."""

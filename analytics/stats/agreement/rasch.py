@@ -16,11 +16,9 @@ from numpy.typing import NDArray
 
 from analytics.stats.core.estimates import CellEstimate, Estimate, t_interval
 from analytics.stats.core.messages import Message, approximate
+from analytics.stats.core.number_arrays import Floats, Integers
 from analytics.stats.core.resampling import ANONYMOUS, Units, left_out_error, number_of
 from analytics.stats.core.tables import HUMAN_KINDS, Cell, Coded, RatingsTable, cells, coded
-
-Floats = NDArray[np.float64]
-Codes = NDArray[np.integer]
 
 STATISTICS = ("rasch_severity", "rasch_infit")
 MOST_POINTS, MOST_RATERS = 20, 200
@@ -58,16 +56,16 @@ class RaschFit:
 class _Pairs:
     """Every two scores (P,) of one item: raters ``first`` < ``second``, their points, weight 1 / (n - 1), cluster."""
 
-    first: Codes
-    second: Codes
-    a: Codes
-    b: Codes
+    first: Integers
+    second: Integers
+    a: Integers
+    b: Integers
     weight: Floats
-    cluster: Codes
+    cluster: Integers
 
 
 def many_facet_rasch(
-    item: Codes, rater: Codes, code: Codes, cluster: Codes, *, n_raters: int, q: int
+    item: Integers, rater: Integers, code: Integers, cluster: Integers, *, n_raters: int, q: int
 ) -> RaschFit | str:
     """Severities of R raters from M scores: item, rater and code (M,), cluster (N,) of each item, q points.
 
@@ -120,13 +118,13 @@ def _rests(pairs: _Pairs, model: _Model, severity: Floats, total: Floats) -> tup
     return infit, np.asarray(influence[:, :n_raters], dtype=np.float64)
 
 
-def _pairs(item: Codes, rater: Codes, code: Codes, cluster: Codes) -> _Pairs:
+def _pairs(item: Integers, rater: Integers, code: Integers, cluster: Integers) -> _Pairs:
     """All pairs of scores of the items that have two or more; the first is that of the rater with the lower number."""
     order = np.lexsort((rater, item))
     item, rater, code = item[order], rater[order], code[order]
     start = np.flatnonzero(np.r_[True, item[1:] != item[:-1]]) if len(item) else np.empty(0, dtype=np.intp)
     size = np.diff(np.r_[start, len(item)])
-    places: list[tuple[Codes, Codes]] = []
+    places: list[tuple[Integers, Integers]] = []
     for n in np.unique(size[size > 1]):
         at = start[size == n][:, None]
         one, other = np.triu_indices(int(n), 1)
@@ -146,7 +144,7 @@ def _not_finite(pairs: _Pairs, n_raters: int, q: int) -> str | None:
     return ALWAYS_ABOVE if n_strong > 1 else None
 
 
-def comparable_raters(item: Codes, rater: Codes, code: Codes, *, n_raters: int, q: int) -> NDArray[np.bool_]:
+def comparable_raters(item: Integers, rater: Integers, code: Integers, *, n_raters: int, q: int) -> NDArray[np.bool_]:
     """(R,) the largest group of raters with finite severities, from M scores: item, rater and code (M,), q points.
 
     The largest strongly connected part of the graph of who is seen below whom; of equal ones the first. Source: Ford
@@ -159,7 +157,7 @@ def comparable_raters(item: Codes, rater: Codes, code: Codes, *, n_raters: int, 
     return np.asarray(group == np.bincount(group).argmax(), dtype=np.bool_)
 
 
-def _groups(pairs: _Pairs, n_raters: int, q: int) -> tuple[int, int, Codes]:
+def _groups(pairs: _Pairs, n_raters: int, q: int) -> tuple[int, int, Integers]:
     """How many groups of raters share no item, how many are never seen below each other, and the latter (R,).
 
     A score below the most that its sum allows keeps its rater from being infinitely high. Source: Ford 1957
@@ -186,12 +184,12 @@ class _Model:
     raters.
     """
 
-    first: Codes
-    second: Codes
+    first: Integers
+    second: Integers
     weight: Floats
     of_raters: Floats
     of_points: Floats
-    kind: Codes
+    kind: Integers
     n_raters: int
     q: int
 

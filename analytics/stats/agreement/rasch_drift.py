@@ -25,13 +25,13 @@ from analytics.stats.agreement.rasch import (
 )
 from analytics.stats.core.estimates import CellEstimate, Estimate, corrected_together, t_interval
 from analytics.stats.core.messages import Message, approximate
+from analytics.stats.core.number_arrays import Floats
 from analytics.stats.core.resampling import Units, left_out_error, number_of
 from analytics.stats.core.tables import HUMAN_KINDS, Cell, Coded, RatingsTable, cells, coded
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Floats = NDArray[np.float64]
 
 STATISTICS = ("rasch_drift",)
 TIME = "submitted_at"

@@ -24,9 +24,9 @@ from analytics.stats.core.estimates import (
     tails_of,
 )
 from analytics.stats.core.messages import Message
+from analytics.stats.core.number_arrays import Floats
 from analytics.stats.core.resampling import Units, effective_number, left_out_error
 
-Floats = NDArray[np.float64]
 Form = Literal["1,1", "1,k", "2,1", "2,k", "3,1", "3,k"]
 FORMS: tuple[Form, ...] = ("1,1", "1,k", "2,1", "2,k", "3,1", "3,k")
 

@@ -16,6 +16,7 @@ from analytics.stats.agreement import coefficient_estimates, coefficients, pairw
 from analytics.stats.agreement.coefficient_estimates import CountFigure, Resampling
 from analytics.stats.core.estimates import CellEstimate, Estimate, Interval, wilson_interval
 from analytics.stats.core.messages import Message, joined
+from analytics.stats.core.number_arrays import Floats
 from analytics.stats.core.resampling import MOST_LEFT_OUT, Units, left_out_interval, number_of
 from analytics.stats.core.scales import agreement_weights
 from analytics.stats.core.tables import HUMAN_KINDS, Cell, Coded, RatingsTable, cells, coded
@@ -24,7 +25,6 @@ from analytics.stats.declared.register import is_usual
 if TYPE_CHECKING:
     import pandas as pd
 
-Floats = NDArray[np.float64]
 PAIRS = ("cohen_kappa", "percent_agreement")
 MOST_WITH_INTERVALS = 190
 """Pairs of a panel (20 raters) whose kappas get intervals of their own."""

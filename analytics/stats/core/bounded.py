@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 
 from analytics.stats.core.estimates import FEW_OFF_POINT, NO_WIDTH, Interval, wilson_interval
 from analytics.stats.core.messages import Message, approximate
+from analytics.stats.core.number_arrays import Floats
 from analytics.stats.core.resampling import error_of_mean
 
-Floats = NDArray[np.float64]
 Ends = tuple[float, float]
 """The lowest and the highest value there can be."""
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from analytics.stats.core.messages import Message, approximate, conservative, joined
+from analytics.stats.core.number_arrays import Floats
 
 _CUT = Message("%(method)s, cut at the ends of the scale", method="").template
 
@@ -173,7 +173,6 @@ class CellEstimate:
 # --- intervals --------------------------------------------------------------------------------------------------------
 
 
-Floats = NDArray[np.float64]
 Weighted = tuple[Floats] | tuple[Floats, Floats]
 """Values, and how often they occur where they are not listed one by one."""
 

@@ -34,6 +34,7 @@ from analytics.stats.core.estimates import (
     t_interval,
 )
 from analytics.stats.core.messages import Message
+from analytics.stats.core.number_arrays import Floats, Integers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,8 +43,6 @@ if TYPE_CHECKING:
     from analytics.stats.core.tables import RatingsTable
 
 # --- clusters --------------------------------------------------------------------------------------------------------
-Floats = NDArray[np.float64]
-Codes = NDArray[np.integer]
 
 
 def number_of(cluster: NDArray[Any]) -> int:
@@ -51,7 +50,7 @@ def number_of(cluster: NDArray[Any]) -> int:
     return len(np.unique(cluster))
 
 
-def effective_number(sizes: Floats | Codes, multiplicity: Codes | None = None) -> float:
+def effective_number(sizes: Floats | Integers, multiplicity: Integers | None = None) -> float:
     """How many equal clusters tell as much as these: (sum n_c)^2 / sum n_c^2 = C / (1 + CV^2), C when all are alike.
 
     ``sizes`` (U,) items of a cluster of each kind, ``multiplicity`` (U,) how many there are. Less 1 it gives degrees of
@@ -63,7 +62,7 @@ def effective_number(sizes: Floats | Codes, multiplicity: Codes | None = None) -
     return float(m @ n) ** 2 / squares if squares > 0 else 0.0
 
 
-def error_of_mean(x: Floats, cluster: Codes) -> tuple[float, float]:
+def error_of_mean(x: Floats, cluster: Integers) -> tuple[float, float]:
     """Standard error and degrees of freedom of the mean of x (n,) from clusters (n,) left out one by one.
 
     se^2 = (C - 1)/C sum_c (mean without c - mean)^2; for items that stand alone this is s^2 / n, with n - 1 degrees of
@@ -91,7 +90,6 @@ def jackknife_error(value: float, without: Floats, parts: NDArray[Any]) -> float
 
 
 # --- resampling ------------------------------------------------------------------------------------------------------
-Integers = NDArray[np.integer]
 Statistic = Callable[[Floats], Floats]
 
 CHUNK_CELLS = 2_000_000

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analytics.stats.core.messages import Message
+from analytics.stats.core.number_arrays import Floats
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -21,8 +22,6 @@ Weighting = Literal["identity", "linear", "quadratic", "ordinal"]
 Point = float | str
 LEVELS: tuple[Level, ...] = get_args(Level)
 WEIGHTINGS: tuple[Weighting, ...] = get_args(Weighting)
-
-Floats = NDArray[np.float64]
 
 MOST_POINTS = 1001
 """Scores with more possible values are continuous: figures that compare points are undefined."""

@@ -14,15 +14,12 @@ from analytics.stats.core.estimates import (
     Estimate,
 )
 from analytics.stats.core.messages import Message
+from analytics.stats.core.number_arrays import Codes
 from analytics.stats.core.tables import HUMAN_KINDS, Cell, RatingsTable, cells
 from analytics.stats.judge.judge_against_panel import cell_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-
-Floats = NDArray[np.float64]
-Codes = NDArray[np.intp]
 
 
 CLASS_STATISTICS = ("class_share", "score_share")

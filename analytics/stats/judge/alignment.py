@@ -10,14 +10,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from analytics.stats.core.estimates import FEW_UNITS, Estimate, jackknife_interval, t_interval
 from analytics.stats.core.messages import Message, approximate
+from analytics.stats.core.number_arrays import Codes, Floats
 from analytics.stats.core.resampling import error_of_mean, number_of
-
-Floats = NDArray[np.float64]
-Codes = NDArray[np.intp]
 
 BY = Message("clusters left out")
 NOTHING = Message("no pair of item and criterion has both a verdict and a reference label")

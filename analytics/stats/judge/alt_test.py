@@ -22,12 +22,12 @@ from analytics.stats.core.estimates import (
     jackknife_interval,
 )
 from analytics.stats.core.messages import Message, joined
+from analytics.stats.core.number_arrays import Floats
 from analytics.stats.core.resampling import RatersAs, Units, error_of_mean, left_out_error, number_of, of_report
 from analytics.stats.core.scales import snapped
 from analytics.stats.core.tables import RatingsTable, cells
 from analytics.stats.judge.judge_against_panel import JudgeAgainstPanel, cell_key
 
-Floats = NDArray[np.float64]
 Score = Literal["accuracy", "rmse"]
 
 STATISTICS = ("alt_test_omega", "alt_test_rho")

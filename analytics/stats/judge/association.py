@@ -18,9 +18,8 @@ from analytics.stats.agreement import continuous_scales
 from analytics.stats.agreement.continuous_scales import Value
 from analytics.stats.core.estimates import Shape
 from analytics.stats.core.messages import Message
+from analytics.stats.core.number_arrays import Codes, Floats
 from analytics.stats.core.scales import Scale, Weighting, disagreement, snapped
-
-Floats = NDArray[np.float64]
 
 _FLAT = 1e-14
 """Variance, in units of the mean square, below which a vector counts as constant: what rounding leaves."""
@@ -159,8 +158,6 @@ def _ratio(sxy: Floats, sxx: Floats, syy: Floats) -> Floats:
 #
 # A stack of matrices has shape (R, q, q): one for the sample and one per resample. Every kernel returns (R,), NaN where
 # the figure is undefined.
-
-Codes = NDArray[np.intp]
 
 
 def confusion(reference: Codes, judge: Codes, w: Floats, q: int) -> Floats:

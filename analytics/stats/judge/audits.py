@@ -42,15 +42,13 @@ from analytics.stats.core.estimates import (
     wilson_interval,
 )
 from analytics.stats.core.messages import Message, approximate, joined
+from analytics.stats.core.number_arrays import Codes, Floats
 from analytics.stats.core.resampling import THIS_JUDGE, effective_number, error_of_mean, number_of, resampled_sums
 from analytics.stats.core.scales import rounding
 from analytics.stats.core.tables import Cell, RatingsTable, cells
 from analytics.stats.judge.calibrators import fit_ordinal
 from analytics.stats.judge.judge_against_panel import cell_key
 from analytics.stats.judge.ppi import classical_mean
-
-Floats = NDArray[np.float64]
-Codes = NDArray[np.intp]
 
 MOST_EXAMPLES_PER_CLASS = 2
 FEW_CHANGED = 10

@@ -37,6 +37,7 @@ from analytics.stats.core.estimates import (
     wilson_interval,
 )
 from analytics.stats.core.messages import Message, approximate
+from analytics.stats.core.number_arrays import Codes, Floats
 from analytics.stats.core.resampling import MOST_LEFT_OUT, RatersAs, Units, left_out_error, number_of
 from analytics.stats.core.scales import Scale, snapped
 from analytics.stats.core.tables import RatingsTable, cells
@@ -54,8 +55,6 @@ from analytics.stats.judge.judge_against_panel import JudgeAgainstPanel, cell_ke
 from analytics.stats.judge.modes import modes
 from analytics.stats.judge.reference import Rule, Ties, labels_of
 
-Floats = NDArray[np.float64]
-Codes = NDArray[np.intp]
 Doubts = Callable[[PairFigure], Doubt | None]
 
 REFERENCES = ("mode", "median", "mean", "minimum", "each", "dawid_skene", "adjudicated", "adjudicated_first")

@@ -14,6 +14,7 @@ from analytics.stats.core.estimates import (
     wilson_interval,
 )
 from analytics.stats.core.messages import Message, approximate
+from analytics.stats.core.number_arrays import Codes, Floats
 from analytics.stats.core.resampling import effective_number
 from analytics.stats.core.scales import Scale, spelled
 from analytics.stats.judge.judge_against_panel import JudgeAgainstPanel
@@ -21,10 +22,6 @@ from analytics.stats.judge.ppi import classical_mean
 
 if TYPE_CHECKING:
     pass
-
-
-Floats = NDArray[np.float64]
-Codes = NDArray[np.intp]
 
 
 MOST_BINS = 10

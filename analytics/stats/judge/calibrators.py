@@ -12,13 +12,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from analytics.stats.core.estimates import percentile
+from analytics.stats.core.number_arrays import Codes, Floats
 from analytics.stats.core.resampling import resampled_sums
 
-Floats = NDArray[np.float64]
-Codes = NDArray[np.intp]
 Predict = Callable[[Floats], Floats]
 Fit = Callable[[Floats, Floats], Predict]
 

@@ -28,6 +28,7 @@ from analytics.stats.core.estimates import (
     t_interval,
 )
 from analytics.stats.core.messages import Message, approximate, joined
+from analytics.stats.core.number_arrays import Codes, Floats
 from analytics.stats.core.resampling import Units, effective_number
 from analytics.stats.core.scales import Scale, snapped
 from analytics.stats.core.tables import Cell, RatingsTable, cells
@@ -36,8 +37,6 @@ from analytics.stats.judge.reference import labels_of
 if TYPE_CHECKING:
     import pandas as pd
 
-Floats = NDArray[np.float64]
-Codes = NDArray[np.intp]
 
 MEASURES = ("accuracy", "mae", "kappa")
 """Exact agreement; mean absolute error; Cohen's kappa, unweighted on nominal scales, else quadratic."""

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from analytics.stats.agreement import rater_agreement
 from analytics.stats.core.estimates import CellEstimate, Estimate
 from analytics.stats.core.messages import Message, joined
+from analytics.stats.core.number_arrays import Floats
 from analytics.stats.core.scales import Scale, snapped
 from analytics.stats.core.tables import RatingsTable, grouped
 from analytics.stats.core.validation import ratings_table
@@ -28,7 +29,6 @@ from analytics.stats.judge.ppi import classical_mean
 if TYPE_CHECKING:
     import pandas as pd
 
-Floats = NDArray[np.float64]
 
 PIVOT = "en"
 AGREEMENT = ("fleiss_kappa", "cohen_kappa", "percent_agreement", "krippendorff_alpha")

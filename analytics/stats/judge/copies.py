@@ -9,11 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from analytics.stats.judge.judge_against_panel import JudgeAgainstPanel
-
-Floats = NDArray[np.float64]
 
 FEWEST_SHARED = 20
 """With fewer items, equal scores may be chance."""

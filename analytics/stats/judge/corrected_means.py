@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from analytics.stats.core.bounded import Ends
 from analytics.stats.core.estimates import CellEstimate, Estimate, Shape
 from analytics.stats.core.messages import Message, approximate, joined
+from analytics.stats.core.number_arrays import Floats
 from analytics.stats.core.resampling import THIS_JUDGE, RatersAs, number_of, of_report
 from analytics.stats.core.scales import Scale, snapped
 from analytics.stats.core.tables import RatingsTable, cells
@@ -20,8 +21,6 @@ from analytics.stats.judge.calibration import panel_labels
 from analytics.stats.judge.calibrators import CALIBRATORS, MOST_OUTSIDE, cross_validate, share_outside
 from analytics.stats.judge.judge_against_panel import JudgeAgainstPanel, cell_key
 from analytics.stats.judge.ppi import FEWEST_LABELS, Flags, LabelledSample, rogan_gladen
-
-Floats = NDArray[np.float64]
 
 STATISTICS = (
     "classical_mean", "judge_mean", "ppi_mean", "ppi_plus_mean", "mean_of_these_items", "ppi_plus_difference",

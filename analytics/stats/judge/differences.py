@@ -29,6 +29,7 @@ from analytics.stats.core.estimates import (
     t_interval,
 )
 from analytics.stats.core.messages import Message, approximate, joined
+from analytics.stats.core.number_arrays import Floats
 from analytics.stats.core.resampling import (
     MOST_LEFT_OUT,
     RatersAs,
@@ -48,7 +49,6 @@ if TYPE_CHECKING:
 
 
 # --- criteria and panels ---------------------------------------------------------------------------------------------
-Floats = NDArray[np.float64]
 Kernel = Callable[[Floats, Floats, Floats], Floats]
 _FREE: Shape = "free"
 _COEFFICIENT: Shape = "coefficient"

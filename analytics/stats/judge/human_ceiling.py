@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from analytics.stats.core.estimates import (
     Estimate,
@@ -21,16 +20,13 @@ from analytics.stats.core.estimates import (
     tails_of,
 )
 from analytics.stats.core.messages import Message
+from analytics.stats.core.number_arrays import Codes, Floats
 from analytics.stats.core.resampling import Units, left_out_error
 from analytics.stats.core.scales import Scale, snapped
 from analytics.stats.judge.judge_against_panel import JudgeAgainstPanel
 
 if TYPE_CHECKING:
     pass
-
-
-Floats = NDArray[np.float64]
-Codes = NDArray[np.intp]
 
 
 CEILING_STATISTICS = ("ceiling_accuracy", "ceiling_mae", "ceiling_pearson")

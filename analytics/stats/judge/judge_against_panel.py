@@ -9,15 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from analytics.stats.core.number_arrays import Codes, Floats
 from analytics.stats.core.scales import Scale
 from analytics.stats.core.tables import HUMAN_KINDS, Cell
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-Floats = NDArray[np.float64]
-Codes = NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True)

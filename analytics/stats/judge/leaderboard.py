@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from analytics.stats.core.bounded import FEW_DIFFER, added, is_bounded, needs_bounds
 from analytics.stats.core.estimates import FEW_UNITS, CellEstimate, Estimate, Interval, t_interval
 from analytics.stats.core.messages import Message, approximate, joined
+from analytics.stats.core.number_arrays import Codes, Floats
 from analytics.stats.core.resampling import effective_number, error_of_mean, number_of
 from analytics.stats.core.scales import Scale
 from analytics.stats.core.tables import RatingsTable, cells
@@ -36,9 +37,6 @@ from analytics.stats.judge.ppi import (
     macro_mean,
     weighted_values,
 )
-
-Floats = NDArray[np.float64]
-Codes = NDArray[np.intp]
 
 ALL_LABELLED = Message("the panel labelled every item that the judge scored: there is nothing to add to its mean")
 TASKS = ("task_type", "macro_group")

@@ -16,6 +16,7 @@ from scipy.special import bdtr, gammaln
 
 from analytics.stats.core.estimates import NO_FAMILY, CellEstimate, Estimate, corrected_together
 from analytics.stats.core.messages import Message, joined
+from analytics.stats.core.number_arrays import Floats
 from analytics.stats.core.scales import snapped
 from analytics.stats.core.tables import Cell, RatingsTable, cells
 from analytics.stats.judge.calibration import panel_labels
@@ -165,7 +166,6 @@ def _tail(statistic: float) -> float:
 
 # Two raters on the same items: McNemar's test, cell by cell (METHODS 3; S3).
 
-Floats = NDArray[np.float64]
 
 _NO_TRUTH = {
     "labels": Message("a scale of two points is needed to know the label of the flag"),

@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from analytics.stats.core.number_arrays import Floats
+
 if TYPE_CHECKING:
     pass
-
-
-Floats = NDArray[np.float64]
-Codes = NDArray[np.intp]
 
 
 def modes(scores: Floats) -> tuple[Floats, NDArray[np.bool_]]:

@@ -27,6 +27,7 @@ from analytics.stats.core.estimates import (
     t_interval,
 )
 from analytics.stats.core.messages import Message, approximate, conservative, joined
+from analytics.stats.core.number_arrays import Codes, Floats
 from analytics.stats.core.resampling import effective_number, error_of_mean, jackknife_error, number_of, resampled_sums
 from analytics.stats.judge.calibrators import (
     CALIBRATORS,
@@ -37,9 +38,6 @@ from analytics.stats.judge.calibrators import (
     pooled,
     raised,
 )
-
-Floats = NDArray[np.float64]
-Codes = NDArray[np.intp]
 
 FEWEST_LABELS = 20
 WARN_BELOW = 50

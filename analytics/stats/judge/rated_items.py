@@ -14,11 +14,9 @@ from numpy.typing import NDArray
 
 from analytics.stats.core.estimates import NO_WIDTH, Estimate, t_interval
 from analytics.stats.core.messages import Message, approximate
+from analytics.stats.core.number_arrays import Codes, Floats
 from analytics.stats.core.resampling import effective_number, number_of
 from analytics.stats.judge.judge_against_panel import JudgeAgainstPanel
-
-Floats = NDArray[np.float64]
-Codes = NDArray[np.intp]
 
 FEWEST = 5
 """Items that there have to be of either kind, and rated ones of each point of the judge."""

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from analytics.stats.core.estimates import CellEstimate, Estimate
 from analytics.stats.core.messages import Message, joined
+from analytics.stats.core.number_arrays import Floats
 from analytics.stats.core.resampling import number_of
 from analytics.stats.core.tables import TRUE_WORDS, Cell, Coded, RatingsTable, cells, coded
 
@@ -28,7 +29,6 @@ RULES: tuple[Rule, ...] = get_args(Rule)
 TIES: tuple[Ties, ...] = get_args(Ties)
 MOST_LABELS = 101
 """Longer scales get no share of each label."""
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

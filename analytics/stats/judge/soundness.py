@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from analytics.stats.core.estimates import WILSON, CellEstimate, Estimate, corrected_together, wilson_interval
 from analytics.stats.core.messages import Message, approximate, joined
+from analytics.stats.core.number_arrays import Codes, Floats
 from analytics.stats.core.resampling import THIS_JUDGE, RatersAs, error_of_mean, number_of
 from analytics.stats.core.scales import snapped
 from analytics.stats.core.tables import HUMAN_KINDS, Cell, RatingsTable, TableError, TableProblem, cells, grouped
@@ -29,9 +30,6 @@ from analytics.stats.judge.ppi import classical_mean
 if TYPE_CHECKING:
     import pandas as pd
 
-
-Floats = NDArray[np.float64]
-Codes = NDArray[np.intp]
 
 AUDITS = (
     "repeat_sd", "flip_rate", "scale_use", "unreadable", "verbosity", "self_preference",

@@ -13,6 +13,7 @@ from analytics.stats.core.estimates import (
     jackknife_interval,
 )
 from analytics.stats.core.messages import Message
+from analytics.stats.core.number_arrays import Floats
 from analytics.stats.core.resampling import error_of_mean, number_of
 from analytics.stats.core.scales import snapped
 from analytics.stats.judge.judge_against_panel import JudgeAgainstPanel
@@ -20,10 +21,6 @@ from analytics.stats.judge.modes import run_lengths
 
 if TYPE_CHECKING:
     pass
-
-
-Floats = NDArray[np.float64]
-Codes = NDArray[np.intp]
 
 
 PAPER_TRIALS = 100

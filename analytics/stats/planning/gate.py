@@ -13,7 +13,6 @@ from math import ceil, sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from analytics.stats.agreement import rater_agreement
 from analytics.stats.core.estimates import (
@@ -516,7 +515,6 @@ def _for_reach(estimate: Estimate, low: float, high: float) -> int | None:
 
 
 # --- its evidence ----------------------------------------------------------------------------------------------------
-Floats = NDArray[np.float64]
 Key = tuple[tuple[str, str | None], ...]
 
 STATISTICS = ("gate_decision", "gate_finding", "ranking_tau_b")

@@ -20,6 +20,7 @@ from analytics.stats.agreement import rater_agreement
 from analytics.stats.agreement.reliability import variance_components
 from analytics.stats.core.estimates import CellEstimate, Estimate
 from analytics.stats.core.messages import Message, joined
+from analytics.stats.core.number_arrays import Floats
 from analytics.stats.core.resampling import number_of
 from analytics.stats.core.tables import Cell, RatingsTable, cells
 from analytics.stats.judge import alt_test, association
@@ -33,7 +34,6 @@ UNIFORM_SHARE = 0.3
 FEWEST_FOR_ERRORS = 20
 """Labels below which nothing is known of the judge's errors: all items then have one probability."""
 # --- how many labels -------------------------------------------------------------------------------------------------
-Floats = NDArray[np.float64]
 
 FLOOR = 30
 MOST_RATERS = 25

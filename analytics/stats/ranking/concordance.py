@@ -26,11 +26,9 @@ from numpy.typing import NDArray
 
 from analytics.stats.core.estimates import MAX_UNDEFINED_SHARE, Interval
 from analytics.stats.core.messages import Message, approximate
+from analytics.stats.core.number_arrays import Codes, Floats
 from analytics.stats.core.resampling import Units
 from analytics.stats.core.scales import rounding
-
-Floats = NDArray[np.float64]
-Codes = NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,14 +17,12 @@ from numpy.typing import NDArray
 
 from analytics.stats.core.estimates import CellEstimate, Estimate, t_interval
 from analytics.stats.core.messages import Message, approximate, joined
+from analytics.stats.core.number_arrays import Codes, Floats
 from analytics.stats.core.resampling import Units, left_out_error, number_of
 from analytics.stats.core.scales import Scale
 from analytics.stats.core.tables import HUMAN_KINDS, Cell, RatingsTable, cells
 from analytics.stats.judge.judge_against_panel import numbers
 from analytics.stats.judge.substitution import interval_of_shares
-
-Floats = NDArray[np.float64]
-Codes = NDArray[np.intp]
 
 CANDIDATES = ("model_a", "model_b")
 SCORES = (1.0, 1.5, 2.0)

@@ -23,6 +23,7 @@ from analytics.stats.core.estimates import (
     percentile,
 )
 from analytics.stats.core.messages import Message, approximate, joined
+from analytics.stats.core.number_arrays import Floats
 from analytics.stats.core.resampling import THESE, THIS_JUDGE, RatersAs, of_report, resampled_sums
 from analytics.stats.core.tables import Cell, RatingsTable, cells
 from analytics.stats.judge import corrected_means
@@ -35,8 +36,6 @@ from analytics.stats.ranking.concordance import Scores, Standing, tau_b_of_sums
 if TYPE_CHECKING:
     import pandas as pd
 
-
-Floats = NDArray[np.float64]
 
 FEW_CLUSTERS = 30
 MOST_NAMED = 5

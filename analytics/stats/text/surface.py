@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 from analytics.stats.core.estimates import CellEstimate, Estimate
 from analytics.stats.core.identifiers import normal_identifier
 from analytics.stats.core.messages import Message, joined
+from analytics.stats.core.number_arrays import Floats, Integers
 from analytics.stats.core.resampling import Units, bootstrap, jackknife
 from analytics.stats.core.tables import HUMAN_KINDS, Cell, RatingsTable, TableError, TableProblem, cells
 from analytics.stats.judge.ppi import classical_mean
@@ -166,8 +167,6 @@ def _runs(tokens: Iterable[str], threshold: float) -> float:
 
 
 # --- repetition between texts ----------------------------------------------------------------------------------------
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 ORDER = 4
 _SMOOTHING_K = 5
