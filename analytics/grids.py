@@ -20,13 +20,15 @@ Key = str | Callable[[EstimateRow], str]
 
 @dataclass(frozen=True, slots=True)
 class GridCell:
-    """One cell: its number, lines below it, and why it is muted; `bin` inks it by its size, 1 to 7; `links`: texts
+    """One cell: its number, lines below it, and why it is muted (`is_few`: said
+    elsewhere); `bin` inks it by its size, 1 to 7; `links`: texts
     below the number, each with its items' address; `bars`: of a small chart, from where, how long, and what kind.
     """
 
     number: str = ""
     lines: tuple[str, ...] = ()
     few: str = ""
+    is_few: bool = False
     warning: str = ""
     url: str = ""
     title: str = ""

@@ -37,7 +37,7 @@ from judging import error_tags
 from judging.models import Verdict
 from judging.versions.seen_labels import DOWNLOADED_SCORES, record_seen_labels
 
-PAGE = 50
+PAGE = 15
 MOST_BARS = 12
 BAR, GAP, TALLEST = 7, 2, 20
 MOST_SCORES_LISTED = 12

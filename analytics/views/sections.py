@@ -5,6 +5,7 @@ A page is a list of `Section`. What most of them need to build their tables is h
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any
@@ -31,6 +32,8 @@ from analytics.questions.question import NumbersQuestion
 from analytics.questions.question_names import column_name, statistic_name
 
 BAR_WIDTH, BAR_HEIGHT = 120, 36
+FEWEST_SHARED_CELLS = 4
+"""Cells of a table from which on the counts that all of them have are said once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +84,7 @@ class ShownSection:
                 else each
                 for each in self.grids
             ]
+        self.grids = [with_shared_counts_once(each) for each in self.grids]
         figures = [Figure.of(row) for row in self.rows]
         if self.grids and any(figure.has_interval and figure.is_small for figure in figures):
             self.notes.append(_("Intervals from fewer than %d items or clusters are approximate.") % SMALL)
@@ -150,6 +154,45 @@ class ShownSection:
         """Sentences below the tables, where there are any."""
         if self.grids:
             self.notes += sentences
+
+
+def with_shared_counts_once(table: Grid) -> Grid:
+    """The table with the counts that all of its cells share, and why all are few, said once below it."""
+    cells = [cell for row in table.rows for cell in row.cells if cell.number]
+    if len(cells) < FEWEST_SHARED_CELLS or not all(cell.lines for cell in cells):
+        return table
+    shared = shared_counts([cell.lines[-1] for cell in cells])
+    few = {cell.few for cell in cells}
+    if not shared:
+        return table
+
+    def shorter(cell: GridCell) -> GridCell:
+        if not cell.number:
+            return cell
+        return replace(cell, lines=cell.lines[:-1], few=cell.few if len(few) > 1 else "", is_few=bool(cell.few))
+
+    rows = tuple(replace(row, cells=tuple(map(shorter, row.cells))) for row in table.rows)
+    texts = "; ".join(filter(None, (shared, *(few if len(few) == 1 else ()))))
+    return replace(table, rows=rows, notes=(*table.notes, _("Every figure: %s.") % texts))
+
+
+def shared_counts(texts: Sequence[str]) -> str:
+    """One text for all of these, if they differ at most in whole numbers by a tenth: "3 raters, 28–29 ratings"."""
+    pieces = [_NUMBER.split(text) for text in texts]
+    if len({tuple(each[::2]) for each in pieces}) > 1 or len(pieces[0]) == 1:
+        return texts[0] if len(set(texts)) == 1 else ""
+    merged = list(pieces[0])
+    for place in range(1, len(merged), 2):
+        found = {each[place] for each in pieces}
+        if len(found) > 1:
+            counts = sorted(int(each.replace(",", "")) for each in found)
+            if counts[-1] > 1.1 * counts[0]:
+                return ""
+            merged[place] = f"{counts[0]:,}–{counts[-1]:,}"
+    return "".join(merged)
+
+
+_NUMBER = re.compile(r"((?<![\d.])\d{1,3}(?:,\d{3})+(?![\d.])|(?<![\d.])\d+(?![\d.]))")
 
 
 # --- cells -----------------------------------------------------------------------------------------------------------
