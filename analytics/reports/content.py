@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,7 +13,7 @@ from django.utils.translation import gettext as _
 from accounts import languages
 from accounts.models import Project
 from accounts.refusals import Refused
-from analytics.answer_pages import Matrix
+from analytics.answer_pages import Matrix, answer_now
 from analytics.exporting import hugging_face
 from analytics.exporting.exports import Export
 from analytics.figures import Figure, shortened
@@ -27,6 +28,10 @@ from analytics.questions.question_names import statistic_name
 from analytics.reports import methods
 from analytics.reports.parts import AnsweredPart, ReportPart, answered_parts
 from analytics.stats.declared.register import COEFFICIENTS
+from analytics.study.campaign_pictures import CampaignPictures
+from analytics.study.choice import StudyChoice
+from analytics.study.preparing import stale_questions
+from analytics.study.study import CampaignStudy
 from annotation import questionnaires
 from annotation.models import Campaign
 
@@ -77,6 +82,12 @@ class CampaignReport:
     references: tuple[str, ...]
     statement: tuple[str, ...]
     limits: tuple[str, ...]
+    study: CampaignStudy
+
+    @property
+    def pictures(self) -> CampaignPictures:
+        """The squares of the first page, and their letters."""
+        return CampaignPictures(self.study)
 
     @property
     def title(self) -> str:
@@ -186,7 +197,17 @@ def composed_report(campaign: Campaign, layout: ReportLayout, tell: Progress) ->
             campaign, layout, answered, decided, tuple(thresholds_versions(campaign.project)),
             methods=tuple(paragraphs), references=tuple(references), statement=tuple(_statement(campaign)),
             limits=tuple(hugging_face.study_limits(campaign, runs)),
+            study=_computed_study(campaign),
         )  # fmt: skip
+
+
+def _computed_study(campaign: Campaign) -> CampaignStudy:
+    """What Study says without a choice; the answers that it lacks are computed now."""
+    for question in stale_questions(campaign):
+        if isinstance(question, NumbersQuestion):
+            with suppress(Refused):  # ratings of which nothing can be computed: its sentence is left out
+                answer_now(campaign, question)
+    return CampaignStudy(campaign, StudyChoice(), is_lead=False)
 
 
 def _statement(campaign: Campaign) -> Iterator[str]:

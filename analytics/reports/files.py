@@ -18,9 +18,8 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 
 from accounts.refusals import Refused
-from analytics import charts, figures
+from analytics import charts, figures, latex_tables
 from analytics.answer_pages import Matrix
-from analytics.reports import latex
 from analytics.reports.content import CampaignReport, figures_of
 from annotation.writers import archives
 from annotation.writers.archives import dateless
@@ -150,11 +149,11 @@ def _members(report: CampaignReport, numbered: Mapping[str, list[NumberedTable]]
         yield "report.pdf", as_pdf(report_page(report, numbered, is_print=True))
     yield "methods.txt", "\n\n".join([*report.methods, *_listed_references(report)]) + "\n"
     if report.decided:
-        yield "tables/decisions.tex", latex.latex_decisions(row[:6] for row in report.decision_rows)
+        yield "tables/decisions.tex", latex_tables.latex_decisions(row[:6] for row in report.decision_rows)
     for part in report.parts:
         yield f"tables/{part.part.name}.csv", estimates_csv(part.snapshot.content["estimates"])
         for each in numbered[part.part.name]:
-            yield f"tables/{each.name}.tex", latex.latex_table(each.table, name=each.name, caption=each.caption)
+            yield f"tables/{each.name}.tex", latex_tables.latex_table(each.table, name=each.name, caption=each.caption)
             if each.svg:
                 yield f"figures/{each.name}.svg", figures.alone(each.svg, each.words, title=each.caption, theme="light")
 

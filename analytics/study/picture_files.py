@@ -15,7 +15,7 @@ from analytics.answer_pages import Matrix, ShownCell
 from analytics.figures import FONT, LIGHT, UNPRINTABLE, Figure, shortened
 from analytics.judges.decisions import ORDER
 from analytics.judges.reasons import CellDecision
-from analytics.reports.latex import latex_decisions, latex_table
+from analytics.latex_tables import latex_decisions, latex_table
 from analytics.study.campaign_pictures import CampaignPictures
 from analytics.study.pictures import Drawing
 from annotation.writers.csv import csv_lines

@@ -16,11 +16,11 @@ from django.core.management import call_command
 
 from analytics import answer_pages
 from analytics.judges import thresholds
+from analytics.latex_tables import latex_text
 from analytics.models import Snapshot, Transfer
 from analytics.questions.question import NumbersQuestion
 from analytics.reports import content
 from analytics.reports import files as report_files
-from analytics.reports.latex import latex_text
 from annotation.desk import service
 from annotation.models import Campaign, Criterion
 from tests import make
