@@ -280,6 +280,7 @@ PAGE_HEAD = (
 PAGES = (
     "",
     "numbers/{0}/",
+    "numbers/{0}/study/",
     "numbers/{0}/explore/",
     "numbers/{0}/agreement/",
     "numbers/{0}/items/",

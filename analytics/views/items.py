@@ -414,7 +414,7 @@ def _context(request: HttpRequest, campaign: Campaign, options: ItemOptions, cho
         "sorts": [(key, name) for key, name in SORT_NAMES.items() if key != "judge_error" or options.judges],
         "rules": RULE_NAMES.items(),
         "rule": RULE_NAMES[choice.reference],
-        "asked_rule": REFERENCE_NAMES.get(choice.asked_rule, ""),
+        "asked_rule": REFERENCE_NAMES[choice.asked_rule] if choice.asked_rule else "",
         "classes": CLASS_NAMES.items(),
         "ends": (number_text(choice.criterion.minimum), number_text(choice.criterion.maximum)),
         "rates_here": seats.exists(),

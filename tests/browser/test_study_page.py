@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from playwright.sync_api import expect
 
@@ -25,6 +27,11 @@ def test_a_lead_reads_a_study_and_opens_a_square(cast: Cast, visit_as: VisitAs) 
         scene.answered(cast.client("aino"), campaign, address)
     page = visit_as("aino", address)
     expect(page.get_by_text("The panels agree more than by chance in")).to_be_visible()
+    page.set_viewport_size({"width": 1280, "height": 900})
+    text = page.locator("#main").inner_text()
+    words, numbers = len(text.split()), len(re.findall(r"\d+(?:[.,]\d+)?", text))
+    height = page.evaluate("document.body.scrollHeight")
+    assert (words <= 600, numbers <= 150, height <= 2500) == (True, True, True), (words, numbers, height)
     found = {"study": audited(page)}
     page.get_by_role("link", name="Bert · Fluency in Estonian").click()
     decision = page.get_by_role("article")
