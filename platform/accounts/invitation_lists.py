@@ -76,7 +76,7 @@ class InvitedRow:
 def read_list(text: str, offered: Sequence[tuple[int, str]]) -> list[InvitedPerson]:
     """The people in a pasted list; ``offered`` are the panels. Refused with a sentence for every row that is wrong."""
     if len(text) > LONGEST_LIST:
-        raise Refused(_("The list is too long."), code="too_large", fields={"addresses": _("The list is too long.")})
+        raise Refused(_("The list is too long."), code="invalid", fields={"addresses": _("The list is too long.")})
     lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
     first = lines[0][1] if lines else ""
     mark = max(",;\t", key=first.count)
