@@ -1,11 +1,12 @@
 """The whole of the third study: conversations simulated with planted faults, curated, annotated, and its F1 page.
 
-``python -m bench.simulated_conversations`` writes ``bench/results/simulated_conversations.md``, on SQLite with a queue
-in a folder: web server, worker and clock as an operator runs them. A simulated user talks with two chatbots in three
+``python -m bench.simulated_conversations`` writes ``bench/results/simulated_conversations.md``, on PostgreSQL with
+Redis and on SQLite with a queue in a folder: web server, worker and clock as an operator runs them, and people who sign
+up and use pages and API; nothing of the product is called. A simulated user talks with two chatbots in three
 languages under the reply guard and the judge of user turns; the simulated provider plants refusals, role confusion and
 language mixing. What was found is held against what was planted, request by request. Then nine issues are judged, 20
 conversations per language are curated, two people annotate eight issues and the overall score, and F1 of both labels is
-read from API and page. About four minutes.
+read from API and page. About three minutes each.
 """
 
 from __future__ import annotations
@@ -16,19 +17,18 @@ import os
 import random
 import time
 from collections import Counter, defaultdict
+from collections.abc import Iterable
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-import httpx
 from scipy.stats import binomtest
 
-from bench import server
+from bench import server, visitors
 from bench.study_families import LONGEST_WAIT_SECONDS, PROVIDER_SEED, StudyOverHttp
 from panelbench.provider.conversing import planted_turn_break
 from panelbench.supervisor import Warden
-from panelbench_client import Client
-from tests.provider_server import RunningProvider, running_provider
+from tests.provider_server import running_provider
 
 TALK_RESULTS = Path(__file__).parent / "results" / "simulated_conversations.md"
 TALK_LANGUAGES, TALK_FAMILIES, CURATED = ("en", "es", "et"), 15, 20
@@ -59,7 +59,10 @@ def measure_talks(kind: str) -> str:
     """The table of one database."""
     began = time.monotonic()
     with contextlib.ExitStack() as stack:
-        os.environ.pop("REDIS_URL", None)
+        if kind == "postgresql":
+            stack.enter_context(server.redis_server())
+        else:
+            os.environ.pop("REDIS_URL", None)
         provider = stack.enter_context(running_provider(latency=0.02))
         provider.control(turn_breaks=TALK_BREAKS)
         declared = {"name": "simulated", "base_url": provider.base_url, "simulated": True}
@@ -68,8 +71,13 @@ def measure_talks(kind: str) -> str:
         log = Path(os.environ["PANELBENCH_DATA_DIR"]) / "programs.log"
         programs = stack.enter_context(server.running(kind, stack.enter_context(Warden(grace=3)), log))
         programs.beat.start()
-        study = _people(provider, programs)
-        stack.enter_context(study.browser)
+        lead = visitors.founder(programs.address, "Aino «Ä»", project="Vestlused “S3” – محادثات", slug="bench")
+        people = visitors.invited(programs.address, lead, TWO_ANNOTATORS, slug="bench")
+        for person in (lead, *people):
+            stack.callback(person.close)
+        members = {member["email"]: member["user"] for member in lead.client.members()}
+        clients, users = [person.client for person in people], [members[person.email] for person in people]
+        study = StudyOverHttp(lead.client, lead.browser, clients, users, provider, programs)
         plan = _simulated(study)
         _against_what_was_planted(study, plan)
         _turns_judged_again(study, plan)
@@ -79,80 +87,65 @@ def measure_talks(kind: str) -> str:
     return "\n".join([f"## {kind}", "", "| what | value |", "|---|---|", *rows, ""])
 
 
-def _people(provider: RunningProvider, programs: server.Stack) -> StudyOverHttp:
-    from accounts import people, tokens
-    from accounts.models import Membership, Role, Scope, User
-    from bench import scene
-
-    lead = User.objects.create_user("lead@panelbench.test", name="Aino «Ä»", ui_language="en", languages=["en"])
-    project = people.create_project(name="Vestlused “S3” – محادثات", slug="bench", founder=lead)
-    users = [lead]
-    for number, name in enumerate(TWO_ANNOTATORS):
-        languages = list(TALK_LANGUAGES)
-        user = User.objects.create_user(f"a{number}@panelbench.test", name=name, ui_language="en", languages=languages)
-        Membership.objects.create(project=project, user=user, role=Role.ANNOTATOR)
-        users.append(user)
-    secrets = [tokens.issue(user=user, name="bench", scope=Scope.WRITE, project=project)[1] for user in users]
-    clients = [Client(programs.address, secret, "bench") for secret in secrets]
-    cookies = {"sessionid": scene.session_key(lead)}
-    browser = httpx.Client(base_url=programs.address, cookies=cookies, headers={"Accept-Language": "en"}, timeout=60)
-    return StudyOverHttp(clients[0], browser, clients[1:], [user.pk for user in users[1:]], provider, programs)
-
-
 def _simulated(study: StudyOverHttp) -> int:
     """A finished simulation; the worker holds the conversations."""
-    from accounts.models import Project
-    from judging import tasks
-    from judging.generation import plans
-    from judging.generation.plans import GeneratorChoice
-    from judging.generation.specs import preset
-    from judging.generation.utterance_judge import declare_utterance_judge, utterance_rubric
-
-    project = Project.objects.get(slug="bench")
-    seeded = {"seed": 3}
-    plan = plans.create_plan(
-        project=project,
-        name="Vestlused “1”",
-        spec=preset("simulated-users"),
-        languages=TALK_LANGUAGES,
-        families=TALK_FAMILIES,
-        generators=[GeneratorChoice(provider="simulated", model=one, parameters=seeded) for one in TALK_CHATBOTS],
-        user_models=[GeneratorChoice(provider="simulated", model=TALK_USER, parameters=seeded)],
-        utterance_judge=declare_utterance_judge(project=project, provider="simulated", model=TALK_JUDGE),
-        utterance_rubric=utterance_rubric(project=project),
-        seed=5,
+    client, seeded = study.lead, {"seed": 3}
+    judge = client.declare_judge(
+        "Kasutaja voorude kohtunik", "simulated", TALK_JUDGE, parameters={"temperature": 0.1, "max_tokens": 400}
     )
-    plans.start_plan(plan=plan)
+    chatbots: list[Any] = [{"provider": "simulated", "model": model, "parameters": seeded} for model in TALK_CHATBOTS]
+    plan = client.create_generation_plan(
+        "Vestlused “1”",
+        "simulated-users",
+        TALK_LANGUAGES,
+        TALK_FAMILIES,
+        chatbots,
+        user_models=[{"provider": "simulated", "model": TALK_USER, "parameters": seeded}],
+        utterance_judge=judge["id"],
+        seed=5,
+    )["id"]
     began = time.monotonic()
-    tasks.enqueue_plan(plan)
-    while not plans.has_finished(plan):
-        if time.monotonic() - began > LONGEST_WAIT_SECONDS:
-            raise TimeoutError("the simulation did not end")
-        time.sleep(0.5)
-    progress = study.lead.generation_plan(plan.pk)["progress"]
+    client.start_generation(plan)
+    client.wait(
+        lambda: client.generation_plan(plan)["progress"]["phase"] == "finished" or None,
+        timeout=LONGEST_WAIT_SECONDS,
+        what="the simulation",
+    )
+    progress = client.generation_plan(plan)["progress"]
     study.note("conversations written", f"{progress['written']} of {progress['planned']}")
     study.note("seconds until all were written", round(time.monotonic() - began))
-    return int(plan.pk)
+    return plan
+
+
+def _attempts(study: StudyOverHttp, texts: Iterable[Any]) -> list[Any]:
+    """Every request of the plan in the order of its reply; those of a first turn once, although chatbots share it."""
+    attempts: list[Any] = []
+    openings: set[tuple[int, str, str]] = set()
+    for text in texts:
+        attempts += text["attempts"]
+        if (key := (text["family"], text["language"], str(text["simulator"]))) not in openings:
+            openings.add(key)
+            attempts += text["opening_attempts"]
+    return sorted(attempts, key=lambda attempt: attempt["at"])
 
 
 def _against_what_was_planted(study: StudyOverHttp, plan: int) -> None:
     """Every stored request, held against what the provider planted in its reply."""
-    from judging.generation.guard import SETS_ASIDE
-    from judging.models import GenerationAttempt, Realisation
-
     replies: Counter[str] = Counter()
     planted: Counter[tuple[str, str]] = Counter()
     found: Counter[tuple[str, str]] = Counter()
     wrong = 0
     asked_before: Counter[str] = Counter()
-    attempts = GenerationAttempt.objects.filter(realisation__plan=plan, outcome="replied").order_by("pk")
-    for attempt in attempts.iterator():
-        messages, parameters = attempt.request["messages"], attempt.request["parameters"]
-        body = {"model": attempt.model, "messages": messages, **parameters}
-        again = asked_before[attempt.reply_key] if "seed" not in parameters else 0
-        asked_before[attempt.reply_key] += 1
+    rows = [study.lead.generated_text(plan, text["id"]) for text in study.lead.generated_texts(plan)]
+    attempts = [attempt for attempt in _attempts(study, rows) if attempt["outcome"] == "replied"]
+    for attempt in attempts:
+        parameters = attempt["request"]["parameters"]
+        body = {"model": attempt["model"], "messages": attempt["request"]["messages"], **parameters}
+        digest = json.dumps(body, sort_keys=True)
+        again = asked_before[digest] if "seed" not in parameters else 0
+        asked_before[digest] += 1
         step, code = planted_turn_break(body, TALK_BREAKS, PROVIDER_SEED, again)
-        codes = [problem["code"] for problem in attempt.problems]
+        codes = [problem["code"] for problem in attempt["problems"]]
         same = {"refused": "refused_by_judge", "unread": "no_verdict"}.get(code, code)
         replies[step] += 1
         planted[step, code] += bool(code)
@@ -167,31 +160,29 @@ def _against_what_was_planted(study: StudyOverHttp, plan: int) -> None:
             study.note(f"{step}: {code}", f"{shown}; rate {share:.3f} [{low:.3f}, {high:.3f}], asked for {rate}")
     study.note("replies whose problem is not the planted one", wrong)
     counts = study.provider.control()
-    study.note("requests booked / counted", f"{attempts.count()} / {counts['answered']}")
-    rows = list(Realisation.objects.filter(plan=plan))
-    aside = Counter(row.problems[0]["code"] for row in rows if row.ended == "set_aside")
+    study.note("requests booked / counted", f"{len(attempts)} / {counts['answered']}")
+    aside = Counter(row["problems"][0]["code"] for row in rows if row["ended"] == "set_aside")
     study.note("conversations set aside by the engine", ", ".join(f"{code} {n}" for code, n in aside.items()) or "none")
-    study.note("how conversations ended", ", ".join(f"{e} {n}" for e, n in Counter(r.ended for r in rows).items()))
-    study.note("user turns of a conversation, mean", f"{fmean(len(row.turns) / 2 for row in rows):.1f}")
-    assert {*aside} <= SETS_ASIDE, aside
+    study.note("how conversations ended", ", ".join(f"{e} {n}" for e, n in Counter(r["ended"] for r in rows).items()))
+    study.note("user turns of a conversation, mean", f"{fmean(len(row['turns']) / 2 for row in rows):.1f}")
     assert all(count == found[key] for key, count in planted.items()), (planted, found)
 
 
 def _turns_judged_again(study: StudyOverHttp, plan: int) -> None:
     """The judge of user turns, run about the stored turns: every reply is there."""
-    from judging.generation.utterances import store_utterances
-    from judging.models import GenerationPlan
-
-    simulation = GenerationPlan.objects.select_related("utterance_judge", "project").get(pk=plan)
-    dataset = store_utterances(plan=simulation, name="Kasutaja voorud")
-    assert simulation.utterance_judge_id and simulation.utterance_rubric_id
+    client = study.lead
+    simulation = client.generation_plan(plan)
+    dataset = int(client.store_utterances(plan, "Kasutaja voorud")["dataset"] or 0)
     before = study.provider.control()["requests"]
-    run = study.lead.start_run(
-        judge=simulation.utterance_judge_id, dataset=dataset.pk, rubric_version=simulation.utterance_rubric_id
+    run = client.start_run(
+        judge=int(simulation["utterance_judge"] or 0),
+        dataset=dataset,
+        rubric_version=int(simulation["utterance_rubric"] or 0),
     )
-    study.lead.wait_for_run(run["id"], timeout=LONGEST_WAIT_SECONDS)
+    client.wait_for_run(run["id"], timeout=LONGEST_WAIT_SECONDS)
     sent = study.provider.control()["requests"] - before
-    study.note("user turns stored, and requests of a run of their judge", f"{dataset.items.count()}, {sent}")
+    stored = sum(1 for _item in client.items(dataset))
+    study.note("user turns stored, and requests of a run of their judge", f"{stored}, {sent}")
 
 
 def _curated_and_annotated(study: StudyOverHttp, plan: int) -> None:
@@ -288,4 +279,5 @@ def _f1(
 
 
 if __name__ == "__main__":
-    TALK_RESULTS.write_text(f"{TALK_HEAD}\n{measure_talks('sqlite')}", encoding="utf-8")
+    if table := server.on_both_databases(measure_talks, head=TALK_HEAD):
+        TALK_RESULTS.write_text(f"{table}\n", encoding="utf-8")
