@@ -49,32 +49,30 @@ def test_the_chart_follows_theme_and_screen(cast: Cast, visit_as: VisitAs) -> No
     assert edges, "a word is cut off"
 
 
-def test_calibration_and_stability_are_walked(cast: Cast, visit_as: VisitAs) -> None:
-    """By the row of links from page to page, on a phone, from the first section to one that asks for itself."""
+def test_calibration_and_generators_are_walked(cast: Cast, visit_as: VisitAs) -> None:
+    """By the rows of links from page to page, on a phone, from the section that is shown to one that is folded."""
     campaign = judged_campaign(cast)
     there = f"/p/kassa/numbers/{campaign.pk}"
-    for address in ("calibration/", "calibration/correlation/", "stability/", "stability/judge/"):
+    for address in ("calibration/", "calibration/correlation/", "results/", "results/ranks/"):
         scene.answered(cast.client("boris"), campaign, f"{there}/{address}")
     page = visit_as("boris", f"{there}/")
     page.set_viewport_size({"width": 390, "height": 844})
     pages = page.locator(".campaign-pages")
-    stops = (("Judges", "Calibration", "bias", "correlation"), ("Generators", "Stability", "ranks", "judge"))
-    for group, name, first, later in stops:
-        for label in (group, name):
+    stops = ((("Judges", "Calibration"), "bias", "correlation"), (("Generators",), "languages", "ranks"))
+    for labels, first, later in stops:
+        for label in labels:
             pages.get_by_role("link", name=label, exact=True).click()
-        expect(pages.locator("[aria-current=page]")).to_have_text(name)
+        expect(pages.locator("[aria-current]").last).to_have_text(labels[-1])
         expect(page.locator(f"#part-{first} table").first).to_be_visible()
-        page.locator(f"#part-{later}").scroll_into_view_if_needed()
-        fold = page.locator(f"#part-{later} details[data-fold-narrow]")
-        expect(fold).not_to_have_attribute("open", "")  # sections below the first one are closed on a phone
+        fold = page.locator(f"#fold-{later}")
+        expect(fold).not_to_have_attribute("open", "")  # sections below the first one are closed
         fold.locator("summary").first.click()
         expect(page.locator(f"#part-{later} table").first).to_be_visible()
         page.set_viewport_size({"width": 1280, "height": 844})
-        expect(page.locator("details[data-fold-narrow]:not([open])")).to_have_count(0)
         page.set_viewport_size({"width": 390, "height": 844})
         expect(fold).to_have_attribute("open", "")
         wider = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
-        assert wider <= 0, f"{name} scrolls sideways on a phone"
+        assert wider <= 0, f"{labels[-1]} scrolls sideways on a phone"
         audit = Axe().run(page)
         assert not audit.violations_count, audit.generate_report()
 
