@@ -259,7 +259,7 @@ class _About:
         words = {
             StepState.PASSED: _("The panel agrees on every criterion in every language."),
             StepState.FAILED: _("The panel agrees hardly more than by chance: work on the rubric first."),
-            StepState.INSUFFICIENT: _("More items with two ratings are needed; S0 advises about 100 in a language."),
+            StepState.INSUFFICIENT: _("More items with two ratings are needed: about 100 in a language are advised."),
         }
         return self._step("panel", own, words, threshold, "label", rows is None)
 

@@ -78,16 +78,16 @@ FACTORS = {
 TASK_NAMES = {
     "general": gettext_lazy("General: rate the material by the rubric"),
     "own": gettext_lazy("Own text, below"),
-    "s0_annotator": gettext_lazy("S0: linguist who rates support dialogues"),
-    "s0_classifier": gettext_lazy("S0: analyst who classifies support dialogues"),
-    "s1_question": gettext_lazy("S1: answers to questions"),
-    "s1_mathematics": gettext_lazy("S1: answers that need calculation"),
-    "s1_translation": gettext_lazy("S1: translations"),
-    "s1_summary": gettext_lazy("S1: summaries"),
-    "s1_dialogue": gettext_lazy("S1: next turn of a dialogue"),
-    "s2_evaluator": gettext_lazy("S2: evaluator with a reference answer"),
-    "s3_detector": gettext_lazy("S3: detector of issues"),
-    "s4_assistant": gettext_lazy("S4: assistant that evaluates a text by metrics"),
+    "s0_annotator": gettext_lazy("Cross-lingual stability: linguist who rates support dialogues"),
+    "s0_classifier": gettext_lazy("Cross-lingual stability: analyst who classifies support dialogues"),
+    "s1_question": gettext_lazy("Multilingual judges: answers to questions"),
+    "s1_mathematics": gettext_lazy("Multilingual judges: answers that need calculation"),
+    "s1_translation": gettext_lazy("Multilingual judges: translations"),
+    "s1_summary": gettext_lazy("Multilingual judges: summaries"),
+    "s1_dialogue": gettext_lazy("Multilingual judges: next turn of a dialogue"),
+    "s2_evaluator": gettext_lazy("POLLUX: evaluator with a reference answer"),
+    "s3_detector": gettext_lazy("MEDAL: detector of issues"),
+    "s4_assistant": gettext_lazy("Large models as evaluators: assistant that evaluates a text by metrics"),
 }
 TEXTS = {"role_text": 4_000, "persona": 500, "instructions": 4_000}
 """The maximum length, in characters, of each factor that is a text."""

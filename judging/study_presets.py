@@ -951,10 +951,10 @@ STUDY_PRESETS: Final[dict[str, StudyPreset]] = {
         for task, words in _S1_TASKS.items()
     },
     "s2": StudyPreset(
-        "S2: evaluator with a reference answer, the 13 criteria of every text, one per call", _S2, _S2_FACTORS
+        "POLLUX: evaluator with a reference answer, the 13 criteria of every text, one per call", _S2, _S2_FACTORS
     ),
     "s2_all": StudyPreset(
-        "S2: evaluator with a reference answer, all 58 criteria of its table 22, one per call", _S2_ALL, _S2_FACTORS
+        "POLLUX: evaluator with a reference answer, all 58 criteria of its table 22, one per call", _S2_ALL, _S2_FACTORS
     ),
     "s3": StudyPreset(
         "S3: nine issues and an overall rating in one call, five repeats",

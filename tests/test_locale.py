@@ -96,7 +96,7 @@ IN_LATIN_LETTERS = set(
     re.findall(
         r"\w+",
         """
-        compared full none partial pairs all
+        MEDAL POLLUX compared full none partial pairs all
         Panelbench panelbench up API IP JavaScript LLM QR USD UTC Ctrl Enter Esc S Shift A B a z es et BR Hant MX pt
         zh AC AI AMOUNT BCa Benjamini Bernstein Bonferroni Bradley Brennan Brown C CELL CELLS COLUMN COLUMNS CR CRLF
         CSV Cohen Conger DD Dawid EM EMAIL Ens Excel F FFFD Face Fisher Fleiss Gladen Gwet HC HTML Hajek Henderson

@@ -9,6 +9,14 @@ from django.utils.translation import gettext_lazy
 from analytics.questions.asked import QuestionChoices, question_of
 from analytics.questions.question import NumbersQuestion
 
+STUDY_NAMES = {
+    "S0": gettext_lazy("Cross-lingual stability"),
+    "S1": gettext_lazy("Multilingual judges"),
+    "S2": "POLLUX",
+    "S3": "MEDAL",
+    "S4": gettext_lazy("Large models as evaluators"),
+}
+"""What pages call the studies; addresses, commands and the API have their codes."""
 S2_EXCLUSIONS = "exclude=rationale&exclude=critical&exclude=single"
 PRESETS = (
     (

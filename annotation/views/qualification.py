@@ -77,7 +77,7 @@ class RuleForm(forms.ModelForm):
         }
         help_texts = {
             "exam_items": gettext_lazy("0: there is no exam."),
-            "threshold": gettext_lazy("On every criterion and in every language. S2 used 0.7."),
+            "threshold": gettext_lazy("On every criterion and in every language. POLLUX used 0.7."),
             "valid_days": gettext_lazy("Empty: for ever."),
             "control_rate": gettext_lazy("From 0 to 0.5. Annotators can't tell them from other items."),
             "repeat_rate": gettext_lazy("Of the annotator's own items, from 0 to 0.5."),

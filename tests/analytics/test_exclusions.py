@@ -185,7 +185,7 @@ def test_what_a_campaign_has_no_data_for_is_not_offered(cast: Cast) -> None:
     address = f"/api/v1/projects/kassa/campaigns/{plain.pk}/estimates/?exclude=critical"
     refused = cast.client("boris").get(address)
     assert refused.status_code == 422 and "Available: single" in refused.json()["detail"]
-    assert "exclude=critical" not in form and "As in S2" not in form
+    assert "exclude=critical" not in form and "As in POLLUX" not in form
     scene.with_verdicts(plain)
     assert "exclude=single" in cast.client("boris").get(f"/p/kassa/numbers/{plain.pk}/explore/").content.decode()
 

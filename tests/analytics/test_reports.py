@@ -162,7 +162,7 @@ def test_settings_of_the_question_hold_for_all_tables(cast: Cast, rated: Campaig
 
 def test_a_layout_asks_what_the_study_asked(cast: Cast, rated: Campaign) -> None:
     page = written(cast, format="html", layout="S4").decode()
-    assert "Laid out as in S4." in page
+    assert "Laid out as in Large models as evaluators." in page
     assert "Classes of agreement (S4)" in page
     assert "Krippendorff’s α" not in page
     answer = cast.client("boris").post(

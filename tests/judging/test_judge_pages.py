@@ -80,7 +80,7 @@ class TestJudges:
     def test_the_fold_names_what_differs_from_the_defaults(self, boris: Client, provider: RunningProvider) -> None:
         assert "Everything is at its default." in page(boris, "judge_new")
         shown = page(boris, "judge_new", study="s2")
-        assert "Role and task: S2: evaluator with a reference answer · Reference answer: Shown" in shown
+        assert "Role and task: POLLUX: evaluator with a reference answer · Reference answer: Shown" in shown
         assert "How Reliable is Multilingual LLM-as-a-Judge?" in shown
         refused = post(boris, "judge_new", **{**DECLARATION, "tries": "0", "repair": "on"})
         assert re.search(r'<details[^>]* id="advanced" open>', refused), "an error inside is seen"

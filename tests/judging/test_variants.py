@@ -134,7 +134,7 @@ def test_a_general_rubric_names_the_best_end_of_each_scale(criterion: CriterionB
         ({"persona": "x" * 501}, "at most 500"),
         (
             {"task": "s3_detector", "instruction_language": "et"},
-            "“S3: detector of issues” (s3_detector) has instructions in: English (en)",
+            "“MEDAL: detector of issues” (s3_detector) has instructions in: English (en)",
         ),
         ({"points_order": "shuffled"}, "Use one of: rubric, reversed"),
     ],
