@@ -219,7 +219,7 @@ def take_back_duty(*, duty: Duty, actor: User | None = None) -> None:
 
 def take_back_wave(*, duty: Duty, wave: int) -> int:
     """Remove a wave that has no ratings from a duty, as `take_back_duty` does; returns how many items it had."""
-    sentence = _("Somebody has rated one of these items, so they can't be taken back.")
+    sentence = _("Somebody has rated one of these items, so they can't be withdrawn.")
     drawn = Selection.objects.filter(duty=duty, wave=wave).values_list("item", flat=True)
     try:
         with transaction.atomic():

@@ -253,7 +253,7 @@ def take_back_next_items_view(request: HttpRequest, project: str, campaign: int)
         if duty is None:
             raise Refused(_("Choose a task of this campaign."), fields={"duty": _("Choose a task of this campaign.")})
         taken = planning.take_back_draw(duty=duty, actor=request.user)
-        sentence = ngettext("%(n)d item was taken back.", "%(n)d items were taken back.", taken)
+        sentence = ngettext("%(n)d item was withdrawn.", "%(n)d items were withdrawn.", taken)
         messages.success(request, sentence % {"n": taken})
     return redirect(f"{reverse('numbers_planner', args=[current.project.slug, current.pk])}#next-items")
 

@@ -239,7 +239,7 @@ ACTIONS = {
     "store dataset": gettext_lazy("stored a dataset"),
     "tag error": gettext_lazy("wrote the reason of an error of a judge"),
     "take back duty": gettext_lazy("removed a task"),
-    "take back next items": gettext_lazy("took back drawn items that nobody had rated"),
+    "take back next items": gettext_lazy("withdrew drawn items that nobody had rated"),
     "test webhook": gettext_lazy("tested a webhook"),
     "turn webhook off": gettext_lazy("turned a webhook off"),
     "turn webhook on": gettext_lazy("turned a webhook on"),
