@@ -36,6 +36,7 @@ LANGUAGES = [code for code, _name in settings.LANGUAGES if code != settings.LANG
 SAME_AS_IN_ENGLISH = {
     "cs": {"Prompt", "Text", "text"},
     "de": {
+        "Panels",
         *("Agent", "Name", "Panel", "Passage A", "Passage B", "Prompt", "Prompts", "System", "Text", "Text 1"),
         "Text 2",
     },
@@ -55,11 +56,32 @@ SAME_AS_IN_ENGLISH = {
         *("infit %s", "jackknife", "normal", "ordinal", "panel", "webhook"),
     },
     "et": {
-        *("%(score)s, epsilon %(epsilon)s", "Audit", "Filter", "Import", "Server", "Variant", "bootstrap", "import"),
+        *(
+            "%(score)s, epsilon %(epsilon)s",
+            "Audit",
+            "Filter",
+            "Import",
+            "Link",
+            "Server",
+            "Variant",
+            "bootstrap",
+            "import",
+        ),
         "jackknife",
     },
     "fr": {
-        *("Agent", "Assistant", "Dialogue", "Document", "Invitation", "Pages", "Passage A", "Passage B", "Passages"),
+        *(
+            "Agent",
+            "Assistant",
+            "Dialogue",
+            "Document",
+            "Invitation",
+            "Pages",
+            "Passage A",
+            "Passage B",
+            "Panels",
+            "Passages",
+        ),
         *("Prompt", "Prompts", "Question", "Sections", "Source", "Version %(number)s, %(at)s", "Versions"),
     },
     "hu": {"Prompt"},
