@@ -32,7 +32,8 @@ VOID = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "met
 UNSAID = {"script", "style", "code", "kbd", "bdi", "pre", "samp", "textarea", "svg"}
 ENGLISH = re.compile("[A-Za-z]{2}")
 NAMES = re.compile(
-    r"Panelbench|MEDAL|POLLUX|Aino|Boris|Maarika|Layla|Other|Kassa|Round 1|Fluency|Coherence|Judge Nobody May See|Pakk 1"
+    r"Panelbench|MEDAL|POLLUX"
+    r"|Aino|Boris|Maarika|Layla|Other|Kassa|Round 1|Fluency|Coherence|Judge Nobody May See|Pakk 1"
     r"|Crowd|Closer|Theirs|reviewers|Part|Dialogues|Few|Plan|[Qq]uality( of generated text)?|fluency|coherence"
     r"|generation-(quality|tasks)"
     r"|gone|Styles|Estonian|English|eesti|what another annotator wrote|generator-nobody-may-see|tuning|test|complete"
