@@ -40,7 +40,7 @@ NAMES = re.compile(
     r"|CSV|JSONL?|YAML|XML|XLSX|PARQUET|ZIP|HTML|PDF|SHA-256 \w+|GB|KB|MB|UTC|[vs]\.csv|\b(et|ar|en)\b|\bse\b"
     r"|item|judge|criterion|score|purpose|lowest|highest|explanation|question|\bid\b|language|generator|scenario|ratings"
     r"|kassa|Next|Markdown|d\.jsonl|at \d|attribute-nobody-may-see|Generation tasks by style|https://|<br>|<span"
-    r"|\b[A-Z]{2}\d\b|Pakk \d|Story|fiction|easy|Pikemalt"
+    r"|\b[A-Z]{2}\d\b|Pakk \d|Story|fiction|easy|Pikemalt|too strict|\.(svg|tex)|email, name, panel, languages"
 )
 """Names of what `access.furnish` makes, of formats, of columns and tables in files."""
 SPOKEN = ("title", "aria-label", "placeholder", "alt", "data-confirm")
