@@ -196,7 +196,7 @@ def prompt_of(fields: Mapping[str, Any], turns: Sequence[Mapping[str, str]]) -> 
 def _language_notice(language: str, text: str) -> tuple[str, Mapping[str, str | int]] | None:
     item = checked_item(ordinal=0, language=language, generator="", scenario="", turns=(), fields={"question": text})
     scope = CheckScope(frozenset({language}))
-    for check in (OtherScript, OtherLanguage):
-        for hit in check(scope).look(item):
+    for check in (OtherScript(scope), OtherLanguage(scope)):
+        for hit in (*check.look(item), *check.finish()):
             return check.name, hit.values
     return None

@@ -215,7 +215,7 @@ def test_what_was_drawn_is_taken_back_until_the_first_rating(cast: Cast, piloted
     shown = lead.get(page).content.decode()
     assert f"{page}take-back/" in shown and "nobody has rated" in shown
     assert cast.client("maarika").post(f"{page}take-back/", {"duty": duty.pk}).status_code in (403, 404)
-    assert "taken back" in lead.post(f"{page}take-back/", {"duty": duty.pk}, follow=True).content.decode()
+    assert "withdrawn" in lead.post(f"{page}take-back/", {"duty": duty.pk}, follow=True).content.decode()
     assert set(duty.assignments.values_list("item", "slot", "state")) == before
     assert not Selection.objects.filter(duty=duty, wave=2).exists()
     assert AuditEntry.objects.filter(verb="take back next items").count() == 1
