@@ -54,7 +54,8 @@ def against_panel(humans: Floats, judge: Floats, scale: Scale, cluster: Codes | 
 def panel(humans: Floats, judge: Floats) -> RatingsTable:
     """The same as a ratings table, items named by number."""
     n, j = humans.shape
-    raters, kinds = [*"abcde"[:j], "gpt"], [*["annotator"] * j, "judge"]
+    names = [*"abcdefghij"] if j <= 10 else [f"r{number:02}" for number in range(j)]
+    raters, kinds = [*names[:j], "gpt"], [*["annotator"] * j, "judge"]
     frame = pd.DataFrame(
         {
             "item": np.repeat(np.arange(n), j + 1),

@@ -36,7 +36,7 @@ from analytics.stats.core.estimates import (
     tails_of,
     wilson_interval,
 )
-from analytics.stats.core.messages import Message, approximate
+from analytics.stats.core.messages import Message, approximate, conservative
 from analytics.stats.core.number_arrays import Codes, Floats
 from analytics.stats.core.resampling import MOST_LEFT_OUT, RatersAs, Units, left_out_error, number_of
 from analytics.stats.core.scales import Scale, snapped
@@ -224,7 +224,11 @@ def calibrate(
 def calibration_for_raters_like_these(
     estimates: Sequence[Estimate], compared: JudgeAgainstPanel, left: Sequence[JudgeAgainstPanel], rule: str
 ) -> list[Estimate]:
-    """Intervals that take the annotators for a sample; ``left`` are judge and panel without each of them."""
+    """Intervals that take the annotators for a sample; ``left`` are judge and panel without each of them.
+
+    Against the most frequent score they cover .987 to .999 with 30 raters of whom some are careless: conservative
+    (bench/results/coverage_processes.md).
+    """
     shapes = {figure.statistic: figure.shape for figure in association.figures(compared.scale)}
     names = [e.statistic for e in estimates if e.statistic in shapes]
     sizes = (~np.isnan(compared.humans)).sum(axis=0)
@@ -232,17 +236,18 @@ def calibration_for_raters_like_these(
         {(e.statistic, e.variant): e.value for e in calibrate(one, rule=rule, statistics=names, bootstrap=0)}
         for one, size in zip(left, sizes, strict=True) if size
     ] if (sizes > 0).sum() >= resampling.FEWEST_RATERS else []  # fmt: skip
-    return [
-        _cut(
-            resampling.for_raters_like_these(
-                e, [one.get((e.statistic, e.variant)) for one in values], sizes, shapes[e.statistic]
-            ),
-            compared.scale,
-        )
-        if e.statistic in shapes
-        else e
-        for e in estimates
-    ]
+    found = []
+    for e in estimates:
+        if e.statistic not in shapes:
+            found.append(e)
+            continue
+        without = [one.get((e.statistic, e.variant)) for one in values]
+        wide = _cut(resampling.for_raters_like_these(e, without, sizes, shapes[e.statistic]), compared.scale)
+        if rule == "mode" and wide.method is not None:
+            why = Message("the most frequent scores of a sample of raters")
+            wide = wide.with_(method=conservative(wide.method, why))
+        found.append(wide)
+    return found
 
 
 def _without_annotator(

@@ -20,7 +20,7 @@ from analytics.stats.core.tables import coded_from_matrix
 from analytics.stats.judge import calibration
 from analytics.stats.judge.ppi import Flags, rogan_gladen
 from bench.coverage_processes import IntervalTally
-from bench.populations import against_panel
+from bench.populations import against_panel, careless_raters, panel
 from tests.analytics.stats.cli.test_wrong_numbers import matrix_rows
 
 Floats = NDArray[np.float64]
@@ -156,3 +156,21 @@ def test_commands_say_it_in_json_and_csv(tmp_path: Path, capsys: pytest.CaptureF
     for form in ("json", "csv"):
         assert run_command([*asked, "--format", form]) == 0
         assert "(conservative: 12 items off the commonest point)" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("reference", "is_wide"), [("mode", True), ("mean", False), ("each", False)])
+def test_a_judge_against_the_most_frequent_scores_of_a_sample_of_raters(reference: str, is_wide: bool) -> None:
+    drawn = careless_raters(40, 30, np.random.default_rng(5))
+    rows = calibration.calibration_report(
+        panel(drawn.humans, drawn.judge),
+        judge="gpt",
+        by=[],
+        reference=reference,
+        statistics=["mae", "bias"],
+        bootstrap=200,
+        raters_as="sample",
+    )
+    assert len(rows) == 2
+    for row in rows:
+        assert row.estimate.low is not None
+        assert is_conservative(row.estimate.method) is is_wide, row.estimate.method
