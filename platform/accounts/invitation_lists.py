@@ -11,12 +11,14 @@ import io
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from enum import StrEnum
 
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 from django.db import transaction
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from accounts import languages, mail, people
@@ -37,7 +39,8 @@ COLUMNS = {
     "languages": "languages",
 }
 """What a column may be called, in lower case."""
-_NAMED = re.compile(r"^\s*(?P<name>.*?)\s*<(?P<email>[^<>]+)>\s*$")
+MOST_MAILED_INVITATIONS = 1000
+"""Of one project and of one person in 24 hours. All invitations with an address count, mailed or not."""
 
 
 class InvitationOutcome(StrEnum):
@@ -102,8 +105,9 @@ def read_list(text: str, offered: Sequence[tuple[int, str]]) -> list[InvitedPers
 
 def _person(cells: Mapping[str, str], offered: Sequence[tuple[int, str]]) -> InvitedPerson:
     email, name = cells.get("email", "").strip(), cells.get("name", "").strip()
-    if match := _NAMED.match(email):
-        email, name = match["email"].strip(), name or match["name"].strip('" ')
+    if email.endswith(">") and "<" in email:  # no pattern: on many spaces it takes the square of their number
+        called, _mark, email = email[:-1].rpartition("<")
+        email, name = email.strip(), name or called.strip('" ')
     by_name = {label.strip().casefold(): key for key, label in offered}
     panels = []
     for label in filter(None, (part.strip() for part in re.split(r"[|/]", cells.get("panel", "")))):
@@ -122,11 +126,15 @@ def checked_person(
         validate_email(email)
     except ValidationError:
         raise Refused(_("“%(text)s” is not an e-mail address.") % {"text": email[:80]}, code="invalid") from None
-    try:
-        tags = tuple(dict.fromkeys(languages.canonical_language(tag) for tag in spoken))
-    except ValueError as error:
-        raise Refused(str(error), code="invalid") from None
+    tags = _canonical(spoken)
     return InvitedPerson(email=email.lower(), name=name[:120], panels=tuple(dict.fromkeys(panels)), languages=tags)
+
+
+def _canonical(spoken: Sequence[str]) -> tuple[str, ...]:
+    try:
+        return tuple(dict.fromkeys(languages.canonical_language(tag) for tag in spoken))
+    except ValueError as error:
+        raise Refused(str(error), code="invalid", fields={"languages": str(error)}) from None
 
 
 def invite_many(
@@ -142,17 +150,20 @@ def invite_many(
 ) -> list[InvitedRow]:
     """Invite everybody in the list in one transaction; ``panels`` and ``spoken`` are for rows without their own.
 
-    ``send``: mail each of them their link, where the server sends mail.
+    ``send``: mail each of them their link, where the server sends mail. Refused above `MOST_MAILED_INVITATIONS`.
     """
     if len(listed) > MOST_INVITED:
         sentence = _("Invite at most %d people at a time.") % MOST_INVITED
         raise Refused(sentence, code="too_many", fields={"addresses": sentence})
-    members = {
-        member.user.email: member for member in Membership.objects.filter(project=project).select_related("user")
-    }
-    waiting = set(Invitation.objects.open().filter(project=project).exclude(email="").values_list("email", flat=True))
+    usual, is_mailed = _canonical(spoken), send and mail.is_sent()
     rows, seen = [], set()
     with transaction.atomic():
+        Project.objects.select_for_update(no_key=True).get(pk=project.pk)  # of two lists the second sees the first
+        members = {
+            member.user.email: member for member in Membership.objects.filter(project=project).select_related("user")
+        }
+        open_ones = Invitation.objects.open().filter(project=project).exclude(email="")
+        waiting = set(open_ones.values_list("email", flat=True))
         for person in listed:
             chosen = person.panels or tuple(panels)
             if person.email in seen:
@@ -169,15 +180,30 @@ def invite_many(
                     email=person.email,
                     name=person.name,
                     panels=chosen,
-                    languages=person.languages or tuple(spoken),
+                    languages=person.languages or usual,
                     days=days,
                 )
                 link = reverse("join", args=[secret])
                 rows.append(InvitedRow(email=person.email, outcome=InvitationOutcome.INVITED, link=link))
-                if send and mail.is_sent():
+                if is_mailed:
                     transaction.on_commit(_mailing(project, person.email, link, days))
             seen.add(person.email)
+        if is_mailed:
+            _require_few_mails(project, created_by)
     return rows
+
+
+def _require_few_mails(project: Project, created_by: User) -> None:
+    """Refuse more mails a day: anybody's address can be in a list."""
+    lately = Invitation.objects.filter(created_at__gt=timezone.now() - timedelta(days=1)).exclude(email="")
+    for own in (lately.filter(project=project), lately.filter(created_by=created_by)):
+        if own.count() > MOST_MAILED_INVITATIONS:
+            sentence = _(
+                "At most %d invitations a day are sent by e-mail. Invite these people without e-mail, and send them "
+                "their links yourself."
+            )
+            sentence %= MOST_MAILED_INVITATIONS
+            raise Refused(sentence, code="too_many", fields={"send": sentence})
 
 
 def _seated(member: Membership, panels: Sequence[int], actor: User) -> InvitedRow:

@@ -3,13 +3,27 @@
 from __future__ import annotations
 
 import re
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.core import mail as outbox
+from django.db import connection
 from django.test import Client
+from django.utils import timezone
 
+from accounts.invitation_lists import (
+    MOST_MAILED_INVITATIONS,
+    InvitationOutcome,
+    InvitedPerson,
+    invite_many,
+    read_list,
+)
 from accounts.models import AuditEntry, Invitation, Role, User
+from accounts.refusals import Refused
 from annotation import panels
 from annotation.models import Panel, PanelSeat
 from tests.cast import Cast
@@ -136,3 +150,67 @@ def test_the_api_invites_and_lists(cast: Cast, seats: dict[str, Panel]) -> None:
     body = {"people": [{"email": "a@panelbench.test", "panels": [foreign.pk]}]}
     assert aino.post(API, body, content_type="application/json").status_code == 422
     assert Invitation.objects.count() == 1
+
+
+def test_two_equal_lists_at_once_invite_everybody_once(cast: Cast) -> None:
+    listed = [InvitedPerson(email=f"reader-{place}@panelbench.test") for place in range(60)]
+    together = threading.Barrier(2, timeout=30)
+
+    def invite() -> list[InvitationOutcome]:
+        together.wait()
+        try:
+            rows = invite_many(project=cast.kassa, listed=listed, role=Role.ANNOTATOR, created_by=cast.aino)
+        finally:
+            connection.close()
+        return [row.outcome for row in rows]
+
+    if connection.vendor == "sqlite":  # one writer at a time, in one process
+        rows = [invite_many(project=cast.kassa, listed=listed, role=Role.ANNOTATOR, created_by=cast.aino)] * 2
+        assert len(rows[0]) == 60
+        return
+    with ThreadPoolExecutor(2) as pool:
+        outcomes = [each.result() for each in [pool.submit(invite), pool.submit(invite)]]
+    assert sorted(map(set, outcomes), key=str) == [{InvitationOutcome.INVITED}, {InvitationOutcome.OPEN}]
+    assert Invitation.objects.count() == 60
+
+
+def test_languages_for_everybody_are_tags(cast: Cast) -> None:
+    aino, people = cast.client("aino"), [{"email": "sofia@panelbench.test"}]
+    body = {"people": people, "languages": ["english please", "EN_us"]}
+    wrong = aino.post(API, body, content_type="application/json")
+    assert wrong.status_code == 422 and "languages" in wrong.json()["fields"]
+    body["languages"] = ["EN_us", "iw"]
+    assert aino.post(API, body, content_type="application/json").status_code == 200
+    assert Invitation.objects.get().languages == ["en-US", "he"]
+
+
+def test_a_long_row_of_spaces_is_read_at_once() -> None:
+    started = time.process_time()
+    for text in ("a" + " " * 90_000 + "b", "a" + "<" * 90_000 + ">", " <" * 40_000 + ">"):
+        with pytest.raises(Refused):
+            read_list(text, [])
+    assert time.process_time() - started < 2
+    (person,) = read_list('  "Olev  Ülem"   < olev@panelbench.test >', [])
+    assert (person.name, person.email) == ("Olev  Ülem", "olev@panelbench.test")
+
+
+def test_a_project_and_a_person_mail_so_many_invitations_a_day(cast: Cast, settings: Any) -> None:
+    settings.EMAIL_BACKEND = "django.core.mail.backends.locmem.EmailBackend"
+    soon = timezone.now() + timedelta(days=1)
+    Invitation.objects.bulk_create(
+        Invitation(
+            project=cast.kassa, role=Role.ANNOTATOR, email=f"{place}@panelbench.test", secret_digest=str(place),
+            created_by=cast.aino, expires_at=soon, revoked_at=timezone.now(),
+        )
+        for place in range(MOST_MAILED_INVITATIONS - 1)
+    )  # fmt: skip
+    aino = cast.client("aino")
+    invited(aino, "sofia@panelbench.test", send="on")
+    answer = aino.post(PAGE, {"role": "annotator", "days": 7, "addresses": "olev@panelbench.test", "send": "on"})
+    assert answer.status_code == 422 and "At most 1000 invitations a day" in answer.content.decode()
+    assert not Invitation.objects.filter(email="olev@panelbench.test").exists()
+    body = {"people": [{"email": "olev@panelbench.test"}], "send": True}
+    assert aino.post(API, body, content_type="application/json").json()["code"] == "too_many"
+    assert rows_of(invited(aino, "olev@panelbench.test")) == {"olev@panelbench.test": "Invited"}
+    Invitation.objects.update(created_at=timezone.now() - timedelta(days=2))
+    invited(aino, "uku@panelbench.test", send="on")
