@@ -37,9 +37,10 @@ class Member:
 
     ``refers``: by field, the member that it refers to. ``leaves``: the fields left out. ``written``: by field, its name
     in the bundle if that differs. ``first``: the version of bundles that has this member first. ``since``: by field,
-    the version of bundles that has it first; for an older bundle the field gets its default. ``on_write`` changes a row
-    before it is written. ``on_read`` fills in fields that were left out; it refuses the row by raising ``ValueError``
-    with the expected content.
+    the version of bundles that has it first; for an older bundle the field gets its default. ``until``: by name of a
+    field that is no longer one, the last version of bundles that has it; ``on_read`` gets its value as it was written.
+    ``on_write`` changes a row before it is written. ``on_read`` fills in fields that were left out; it refuses the row
+    by raising ``ValueError`` with the expected content.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Member:
     leaves: tuple[str, ...] = ()
     written: Mapping[str, str] = field(default_factory=dict)
     since: Mapping[str, int] = field(default_factory=dict)
+    until: Mapping[str, int] = field(default_factory=dict)
     first: int = 1
     on_write: Callable[[Row, Outgoing], None] | None = None
     on_read: Callable[[Row, Incoming], None] | None = None
@@ -89,6 +91,7 @@ class Outgoing:
 class Incoming:
     """The bundle being read; ``keys``: by member, the primary keys that its rows get in this database; ``sets``: by
     duty, how many sets of criteria it has; ``criteria``: by version of a rubric, their keys; ``versions``: by campaign.
+    ``further``: rows of one model that fields of an older bundle stand for, stored after the member that has them.
     """
 
     project: Project
@@ -98,6 +101,7 @@ class Incoming:
     sets: dict[int, int] = field(default_factory=dict)
     criteria: dict[int, set[str]] = field(default_factory=dict)
     versions: dict[int, int] = field(default_factory=dict)
+    further: list[models.Model] = field(default_factory=list)
     seed: UUID = field(default_factory=uuid4)
 
     def lease_key(self, assignment: int, revision: int) -> UUID:
@@ -149,6 +153,9 @@ def store_member(member: Member, lines: Iterator[bytes], count: int, incoming: I
         raise FormatError(Problem(member.file, None, None, text, f"{count:,}, as the manifest says", "rows"))
     if batch:
         bulk.insert(member.model, ("id", *reader.columns), batch)
+    if incoming.further:
+        type(incoming.further[0])._default_manager.bulk_create(incoming.further, batch_size=BATCH)
+        incoming.further.clear()
 
 
 def _reserved(model: type[models.Model], count: int) -> Sequence[int]:
@@ -171,7 +178,8 @@ class _RowReader:
         self.member, self.incoming = member, incoming
         self.read_as = {other: name for name, other in member.written.items()}
         self.names = {member.written.get(column.name, column.name) for column in member.columns}
-        self.required = {name for name in self.names if member.since.get(name, 1) <= incoming.version}
+        self.former = {name for name, last in member.until.items() if last >= incoming.version}
+        self.required = {name for name in self.names if member.since.get(name, 1) <= incoming.version} | self.former
         self.fields = [field for field in member.model._meta.concrete_fields if field.name != "id"]
         self.columns = [column.attname for column in self.fields]
         self.readers: dict[str, Reader] = {
@@ -196,7 +204,7 @@ class _RowReader:
             parsed = orjson.loads(raw)
         except orjson.JSONDecodeError:
             raise self._fault(line, None, "no JSON", "one JSON object per line", "json") from None
-        if not isinstance(parsed, dict) or not self.required <= parsed.keys() <= self.names:
+        if not isinstance(parsed, dict) or not self.required <= parsed.keys() <= self.names | self.former:
             text = ", ".join(sorted(parsed)) if isinstance(parsed, dict) else "no object"
             raise self._fault(line, None, text, f"the fields {', '.join(sorted(self.names))}", "fields")
         if not self.read_as:
@@ -204,8 +212,8 @@ class _RowReader:
         return {self.read_as.get(str(name), str(name)): value for name, value in parsed.items()}
 
     def _value(self, line: int, name: str, value: Any) -> Any:
-        if value is None and name in self.nullable:
-            return None
+        if name in self.former or (value is None and name in self.nullable):
+            return value
         if (other := self.member.refers.get(name)) is not None:
             keys = self.incoming.keys.get(other, ())
             if type(value) is int and 0 <= value < len(keys):

@@ -7,7 +7,7 @@ from django.db.models import F, QuerySet
 from accounts import languages
 from accounts.models import Project
 from annotation.adjudication import digest_of
-from annotation.bundle import Incoming, Member, Outgoing, Row
+from annotation.bundle import Incoming, Member, Outgoing, Row, reader_of
 from annotation.models import (
     Adjudication,
     Annotation,
@@ -157,6 +157,12 @@ def _with_sent_key(row: Row, incoming: Incoming) -> None:
     if not isinstance(row["texts"], list) or not all(isinstance(text, str) for text in row["texts"]):
         raise ValueError("texts, one for each field or turn")
     row["key"] = incoming.lease_key(row["text"], row["number"])
+    if row.get("decision"):  # the one decision that a submission had in a bundle of version 10
+        made = WritingDecision(submission_id=row["id"])
+        for name in ("decision", "comment", "decided_at"):
+            read = reader_of(WritingDecision._meta.get_field(name))  # type: ignore[arg-type]
+            setattr(made, name, read(row[name]))
+        incoming.further.append(made)
 
 
 def _human_texts(project: Project) -> QuerySet[WritingText]:
@@ -480,6 +486,7 @@ MEMBERS = (
         rows=lambda project: WritingSubmission.objects.filter(text__in=_human_texts(project)),
         refers={"text": "human_texts"},
         leaves=("key",),
+        until={"decision": 10, "comment": 10, "decided_at": 10},
         first=10,
         on_read=_with_sent_key,
     ),
@@ -489,7 +496,7 @@ MEMBERS = (
         rows=lambda project: WritingDecision.objects.filter(submission__text__in=_human_texts(project)),
         refers={"submission": "text_submissions"},
         leaves=("decided_by",),
-        first=10,
+        first=11,
     ),
     Member(
         name="duties",

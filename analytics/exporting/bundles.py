@@ -41,8 +41,9 @@ logger = logging.getLogger(__name__)
 
 MEMBERS = (*OF_ANNOTATION, *OF_JUDGING)
 """In the order in which they are written and read: a row refers to members that come before its own."""
-FORMAT, VERSION = "panelbench-bundle", 10
-"""The version goes up with a new member or field; `Member.first` and `Member.since` say what earlier ones lack."""
+FORMAT, VERSION = "panelbench-bundle", 11
+"""The version goes up with a new member or field; `Member.first` and `Member.since` say what earlier ones lack, and
+`Member.until` what they had."""
 MANIFEST = "manifest.json"
 LARGEST_MANIFEST = 2**20
 LONGEST_LINE = 64 * 2**20

@@ -362,7 +362,7 @@ def test_whether_ratings_were_blind_is_carried(cast: Cast, study: Campaign) -> N
 
 REFUSALS = {
     "another word": (replaced("ratings.jsonl", b'"score":2.0', b'"score":3.0'), False, "digest"),
-    "a newer version": (replaced("manifest.json", b'"version": 10', b'"version": 11'), False, "newer Panelbench"),
+    "a newer version": (replaced("manifest.json", b'"version": 11', b'"version": 12'), False, "newer Panelbench"),
     "no member": (lambda members: members.pop("ratings.jsonl"), False, "ratings.jsonl"),
     "a member more": (lambda members: members.update({"more.jsonl": b""}), False, "more.jsonl"),
     "no manifest": (lambda members: members.pop("manifest.json"), False, "manifest.json"),

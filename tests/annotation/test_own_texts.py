@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 from uuid import uuid4
 
+import orjson
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
@@ -30,7 +31,7 @@ from annotation.models import (
 )
 from annotation.sampling import user_comparison
 from tests import make
-from tests.analytics.test_bundles import loaded, taken_out
+from tests.analytics.test_bundles import loaded, rewritten, taken_out
 from tests.annotation import qualified
 from tests.annotation.scene import JSON, annotator, member
 from tests.annotation.test_writing import ANSWER, answers, begun, key_of, opened, panel, submitted
@@ -322,6 +323,34 @@ def test_a_bundle_carries_duties_and_texts_and_nobody_is_offered_their_own_after
         got.add(slot.item.external_id)
         Assignment.objects.filter(pk=slot.pk).update(state="submitted")
     assert len(got) == 6 and carried[0].external_id not in got
+
+
+def as_version_10(members: dict[str, bytes]) -> None:
+    """One decision as fields of its submission, as that version had it."""
+    made = [orjson.loads(line) for line in members.pop("text_decisions.jsonl").splitlines()]
+    sent = [orjson.loads(line) for line in members["text_submissions.jsonl"].splitlines()]
+    for place, row in enumerate(sent):
+        newest = next((one for one in reversed(made) if one["submission"] == place), {})
+        row.update({"decision": "", "comment": "", "decided_at": None} | newest)
+        row.pop("submission", None)
+    members["text_submissions.jsonl"] = b"".join(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in sent)
+    manifest = orjson.loads(members["manifest.json"])
+    del manifest["members"]["text_decisions"]
+    members["manifest.json"] = orjson.dumps({**manifest, "version": 10})
+
+
+@pytest.mark.both_databases
+def test_a_bundle_of_version_10_has_the_decision_with_the_submission(cast: Cast) -> None:
+    duty = opened(cast, panel=panel(cast, member(cast, "Jaan")))
+    text = accepted(cast, duty)
+    wrote_too = texts.take_prompt(duty=duty, annotator=annotator(cast, cast.maarika))
+    assert wrote_too is not None
+    content = taken_out(cast.kassa)
+    loaded(cast.teine, rewritten(content, as_version_10))
+    own = text.submissions.get().decisions.get()
+    there = WritingText.objects.get(duty__project=cast.teine).submissions.get().decisions.get()
+    assert (there.decision, there.comment, there.decided_at) == (own.decision, own.comment, own.decided_at)
+    assert taken_out(cast.teine) == content
 
 
 def test_pages_of_duties_read_the_items_once(cast: Cast) -> None:
