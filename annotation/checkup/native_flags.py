@@ -70,15 +70,15 @@ def compare_flags(language: str, items: Sequence[ReadItem], *, usual: float) -> 
     else:
         options = [(sum(errors_at(items, option)), option) for option in _options(items)]
         nearest = min(options, key=lambda one: (one[0], abs(log(one[1] / usual))), default=best)
-        best = nearest if nearest[0] < best[0] else best
-        reason = "" if best is nearest else "not_better"
+        reason = "" if nearest[0] < best[0] else "not_better"
+        best = best if reason else nearest
     corrected = (None, None) if reason else errors_at(items, best[1])
     return FlagComparison(language, len(items), len(flagged), found, false_alarms, missed, best[1], reason, *corrected)
 
 
 def errors_at(items: Iterable[ReadItem], threshold: float) -> tuple[int, int]:
     """False alarms and misses, if an item is a finding up to this probability of its declared language."""
-    alarms = [(item.declared <= threshold, item.is_flagged) for item in items]
+    alarms = [(max(item.declared, LEAST_PROBABILITY) <= threshold, item.is_flagged) for item in items]
     return alarms.count((True, False)), alarms.count((False, True))
 
 

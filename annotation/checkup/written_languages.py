@@ -20,7 +20,7 @@ from accounts import languages
 from analytics.stats.declared.declaring import translatable
 from annotation.checkup.checked_items import SCRIPTS, CheckedItem, ScriptRun, excerpt_around
 from annotation.checkup.declared import Check, CheckScope, Hit, Values
-from annotation.checkup.native_flags import FlagComparison, ReadItem, compare_flags
+from annotation.checkup.native_flags import LEAST_PROBABILITY, FlagComparison, ReadItem, compare_flags
 
 FEWEST_LETTERS = 15
 OTHER_SCRIPT = 0.5  # the share of letters outside of the language's scripts, beyond which the text is in another one
@@ -199,7 +199,8 @@ class OtherLanguage(Check):
     def finish(self) -> Iterable[Hit]:
         corrected = {row.language: row.threshold for row in self.comparisons() if not row.reason}
         for language, reading, hit in self.likely:
-            if reading.declared <= corrected[language] if language in corrected else reading.is_sure:
+            declared = max(reading.declared, LEAST_PROBABILITY)
+            if declared <= corrected[language] if language in corrected else reading.is_sure:
                 yield hit
 
     def comparisons(self) -> list[FlagComparison]:

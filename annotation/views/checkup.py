@@ -31,6 +31,8 @@ from annotation.models.content import ITEM_FILTERS
 EXAMPLES_SHOWN = 4  # of one check, on the page of all
 ITEMS_SHOWN = 50  # on the page of one check
 MOST_ODDS = 1_000_000
+LARGEST_IN_ODDS = 0.1
+"""A probability above it is written in percent."""
 
 
 @dataclass(slots=True)
@@ -147,12 +149,24 @@ def _result(request: HttpRequest, dataset: Dataset, result: CheckedDataset) -> d
 
 
 def _beside_natives(row: dict[str, Any]) -> dict[str, Any]:
-    """A comparison with the annotators, with its reason in words; ``odds``: its threshold as one in so many."""
+    """A comparison with the annotators, with its reason and its threshold in words."""
     return {
         **row,
+        **threshold_words(row),
         "name": languages.name_for(row["language"], get_language()),
         "because": _(USUAL_BECAUSE[row["reason"]]) if row["reason"] in USUAL_BECAUSE else "",
-        "odds": min(round(1 / max(row["threshold"], LEAST_PROBABILITY)), MOST_ODDS),
+    }
+
+
+def threshold_words(row: dict[str, Any]) -> dict[str, Any]:
+    """``odds``: the threshold as one in so many; ``share``: in percent, where that says more; ``is_least``: below the
+    least that is written as odds.
+    """
+    threshold = row["threshold"]
+    return {
+        "odds": min(round(1 / max(threshold, LEAST_PROBABILITY)), MOST_ODDS),
+        "share": f"{100 * threshold:.0f}" if threshold > LARGEST_IN_ODDS else "",
+        "is_least": threshold < 1 / MOST_ODDS,
     }
 
 

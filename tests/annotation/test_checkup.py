@@ -21,6 +21,7 @@ from annotation.checkup.checking import RULES
 from annotation.checkup.native_flags import ReadItem, compare_flags
 from annotation.imports import storage
 from annotation.models import Dataset, DatasetCheckup, Item, Skip
+from annotation.views.checkup import threshold_words
 from tests import make
 from tests.analytics.test_bundles import loaded, rewritten, taken_out
 from tests.cast import Cast
@@ -470,7 +471,8 @@ def test_natives_flags_correct_the_threshold_of_their_language(cast: Cast) -> No
     assert (row["found"], row["missed"], row["false_alarms"]) == (8, 4, 0)
     assert (row["corrected_missed"], row["corrected_false_alarms"]) == (0, 0) and 0.14 < row["threshold"] < 0.43
     page = " ".join(boris.get(address(dataset)).content.decode().split())
-    assert "the program beside annotators" in page and "Corrected: the declared language is at most 1 in" in page
+    assert "the program beside annotators" in page
+    assert f"Corrected: the declared language is at most {100 * row['threshold']:.0f}% probable." in page
     assert "Then missed: 0, false alarms: 0." in page
     text, _status = run(dataset.name, "--project", "kassa")
     assert "annotators, et: 12 of 36 flagged, 8 found, 4 missed, 0 false alarms; threshold 0." in text
@@ -497,3 +499,20 @@ def test_a_threshold_that_makes_no_fewer_errors_is_not_taken() -> None:
     assert 1e-7 < row.threshold < 1e-6, "between the two in powers of ten"
     impossible = [ReadItem(0.0, is_usual=True, is_flagged=place % 2 == 0) for place in range(60)]
     assert compare_flags("et", impossible, usual=0.02).missed == 0
+
+
+def test_a_threshold_that_nothing_corrects_is_the_usual_one() -> None:
+    flagged = [ReadItem(1.0, is_usual=False, is_flagged=True)] * 10
+    others = [ReadItem(1.0, is_usual=False, is_flagged=False)] * 20
+    row = compare_flags("fi", [*flagged, *others], usual=0.02)
+    assert (row.reason, row.threshold, row.corrected_missed) == ("not_better", 0.02, None)
+
+
+def test_a_corrected_threshold_is_said_as_it_is() -> None:
+    flagged = [ReadItem(0.55, is_usual=False, is_flagged=True)] * 10
+    others = [ReadItem(1.0, is_usual=False, is_flagged=False)] * 20
+    row = compare_flags("fi", [*flagged, *others], usual=0.02)
+    words = threshold_words(row.as_json())
+    assert row.reason == "" and words == {"odds": 1, "share": "74", "is_least": False}
+    assert threshold_words({"threshold": 0.02}) == {"odds": 50, "share": "", "is_least": False}
+    assert threshold_words({"threshold": 1e-12}) == {"odds": 1_000_000, "share": "", "is_least": True}
