@@ -19,7 +19,7 @@ from annotation.models import Campaign
 register = template.Library()
 USED_BY = {
     "study": BAR,
-    "numbers_items": ("judge", "criterion", "language"),
+    "numbers_items": BAR,
     "numbers_agreement": FILTERS_OF_BAR,
     "numbers_annotators": FILTERS_OF_BAR,
     "numbers_raters": FILTERS_OF_BAR,
@@ -52,19 +52,18 @@ def campaign_bar(context: Any, campaign: Campaign) -> dict[str, Any]:
         "judge": [(name, name) for name in judges],
         "criterion": list(criterion_names(campaign).items()),
         "language": [(tag, languages.name_for(tag, spoken)) for tag in tags],
-        "reference": [(name, str(REFERENCE_NAMES[name])) for name in COMPARED_WITH],
     }
     fields = []
+    labels = {"judge": _("Judge"), "criterion": _("Criterion"), "language": _("Language")}
     for name in USED_BY[page]:
+        if name == "reference":
+            fields.append(_reference_field(page, request.GET.get("reference", "")))
+            continue
         current = shown.get(name) or chosen.get(name, "")
-        is_one = name == "judge" or (name == "reference" and page == "study") or page in WITHOUT_ALL.get(name, ())
-        empty = [] if is_one and current else [("", _("all") if name != "reference" else _("not chosen"))]
+        is_one = name == "judge" or page in WITHOUT_ALL.get(name, ())
+        empty = [] if is_one and current else [("", _("all"))]
         if values[name]:
-            label = {
-                "judge": _("Judge"), "criterion": _("Criterion"), "language": _("Language"),
-                "reference": _("Compared with"),
-            }[name]  # fmt: skip
-            fields.append({"name": name, "label": label, "options": [*empty, *values[name]], "chosen": current})
+            fields.append({"name": name, "label": labels[name], "options": [*empty, *values[name]], "chosen": current})
     offered = {field["name"] for field in fields}
     kept = [
         (name, text)
@@ -75,6 +74,24 @@ def campaign_bar(context: Any, campaign: Campaign) -> dict[str, Any]:
         and not (name == "where" and text.partition("=")[0] in offered)
     ]
     return {"fields": fields, "kept": kept}
+
+
+def _reference_field(page: str, asked: str) -> dict[str, Any]:
+    """The rules of reference to choose from. The first is the page's usual one: it is never in an address, where it
+    would change the figures of other pages, which have another usual one.
+    """
+    usual = {
+        "study": REFERENCE_NAMES["mean"], "numbers_items": REFERENCE_NAMES[""],
+        "numbers_calibration": _("the usual of each figure"),
+    }[page]  # fmt: skip
+    rules = [name for name in COMPARED_WITH if page != "study" or name != "mean" or asked == "mean"]
+    if asked in REFERENCE_NAMES and asked not in ("", *COMPARED_WITH) and page != "study":
+        rules.append(asked)
+    options = [(name, str(REFERENCE_NAMES[name])) for name in rules]
+    if page != "study" or asked != "mean":
+        options.insert(0, ("", str(usual)))
+    chosen = asked if asked in rules else ""
+    return {"name": "reference", "label": _("Compared with"), "options": options, "chosen": chosen}
 
 
 def _shown(context: Any) -> Any:

@@ -194,7 +194,10 @@ class PartsPage:
             question = self._question(request, choices)
             context |= {"question": question, **self._part(current, question, self.parts[part], choices, request.user)}
         except Refused as refused:
-            return render(request, template, {**context, "refusal": refused.sentence}, status=422)
+            about = {"refusal": refused.sentence, "judge": chosen_judge(NumbersQuestion(), choices)}
+            return render(request, template, {**context, **about}, status=422)
+        if part not in EVERY_JUDGE:
+            context["judge"] = chosen_judge(question, choices)
         return render(request, template, context)
 
     def _opening(self, choices: QuestionChoices) -> Section:

@@ -92,7 +92,7 @@ def _links(campaign: Campaign, pictures: CampaignPictures, asked: QueryDict) -> 
     here, study = [campaign.project.slug, campaign.pk], pictures.study
     chosen = ({"judge": study.choice.judge} if study.choice.judge else {}) | chosen_in_bar(asked)
     about = f"?{urlencode(chosen)}" if chosen else ""
-    compared = f"?{urlencode({**chosen, 'reference': study.choice.reference})}"
+    compared = f"?{urlencode({**chosen, 'blind': 'only'})}"
     items = reverse("numbers_items", args=here)
     kept = f"?{query}" if (query := _kept(asked)) else ""
     files = {
@@ -106,7 +106,7 @@ def _links(campaign: Campaign, pictures: CampaignPictures, asked: QueryDict) -> 
         "judges": reverse("judge_decisions", args=here) + about,
         "generators": reverse("numbers_results", args=here) + about,
         "certainty": reverse("numbers_planner", args=here) + about,
-        "bias": reverse("numbers_calibration", args=here) + compared,
+        "bias": reverse("numbers_calibration_part", args=[*here, "bias"]) + compared,
         "worst": f"{items}?{pictures.item_choice.query}" if pictures.item_choice else items,
         "items": items,
         "explore": reverse("numbers_explore", args=here),
