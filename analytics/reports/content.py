@@ -30,7 +30,7 @@ from analytics.reports.parts import AnsweredPart, ReportPart, answered_parts
 from analytics.stats.declared.register import COEFFICIENTS
 from analytics.study.campaign_pictures import CampaignPictures
 from analytics.study.choice import StudyChoice
-from analytics.study.preparing import stale_questions
+from analytics.study.preparing import study_lacks
 from analytics.study.study import CampaignStudy
 from annotation import questionnaires
 from annotation.models import Campaign
@@ -203,7 +203,7 @@ def composed_report(campaign: Campaign, layout: ReportLayout, tell: Progress) ->
 
 def _computed_study(campaign: Campaign) -> CampaignStudy:
     """What Study says without a choice; the answers that it lacks are computed now."""
-    for question in stale_questions(campaign):
+    for question in study_lacks(campaign):
         if isinstance(question, NumbersQuestion):
             with suppress(Refused):  # ratings of which nothing can be computed: its sentence is left out
                 answer_now(campaign, question)

@@ -50,13 +50,18 @@ def mark_as_prepared(campaign: Campaign) -> None:
     caches["content"].set(_prepared_key(campaign.pk), revision, RECENTLY.total_seconds())
 
 
-def stale_questions(campaign: Campaign) -> list[Settings]:
-    """The answers that a worker has to compute: those of the study without a choice, then those of other pages."""
+def study_lacks(campaign: Campaign) -> list[Settings]:
+    """The answers that the study without a choice needs and that are not stored."""
     study = CampaignStudy(campaign, StudyChoice(), is_lead=False)
     pictures = CampaignPictures(study)
     _needed = study.findings, pictures.dots, pictures.forest
+    return list(study.stale)
+
+
+def stale_questions(campaign: Campaign) -> list[Settings]:
+    """The answers that a worker has to compute: those of the study without a choice, then those of other pages."""
     further = [question for ask in USUAL_QUESTIONS for question in ask(campaign)]
     return [
-        *study.stale,
+        *study_lacks(campaign),
         *(each for each in further if snapshots.current_snapshot(campaign=campaign, settings=each)[1]),
     ]

@@ -127,7 +127,7 @@ class CampaignStudy:
 
     @property
     def leaderboard_question(self) -> NumbersQuestion:
-        """The same question as that of the page Results, so that both have one answer."""
+        """The same question as that of the page Generators, so that both have one answer."""
         return NumbersQuestion(
             rows="generator",
             columns="language",

@@ -19,7 +19,7 @@ from analytics.models import Computation, Snapshot
 from analytics.questions.asked import question_choices
 from analytics.study.choice import StudyChoice
 from analytics.study.picture_files import PICTURES
-from analytics.study.preparing import SETTLED, settled_campaigns, stale_questions
+from analytics.study.preparing import SETTLED, settled_campaigns, stale_questions, study_lacks
 from analytics.study.study import CampaignStudy
 from analytics.views.agreement import AGREEMENT as AGREEMENT_PAGE
 from annotation import campaigns
@@ -123,7 +123,8 @@ def test_only_leads_and_researchers_read_it(cast: Cast, judged: Campaign) -> Non
 
 def test_what_the_page_needs_is_computed_when_ratings_have_settled(cast: Cast, judged: Campaign) -> None:
     Snapshot.objects.filter(campaign=judged).delete()
-    assert stale_questions(judged)
+    wanted, of_study = stale_questions(judged), study_lacks(judged)
+    assert of_study and wanted[: len(of_study)] == of_study and len(wanted) > len(of_study)
     scene.compute(judged)  # the numbers over all raters, as the beat has them computed
     tasks.prepare_studies()  # they are too young
     assert not Computation.objects.filter(campaign=judged).exists()
@@ -175,6 +176,40 @@ def test_the_bar_is_kept_from_page_to_page(cast: Cast, judged: Campaign) -> None
         for field, value in asked.items():
             kept = f'<input type="hidden" name="{field}" value="{value}">'
             assert f'<option value="{value}" selected>' in form or kept in form, (name, field)
+
+
+def sent_by_the_bar(cast: Cast, target: Campaign, address: str) -> dict[str, str]:
+    """What the form of the bar sends if one of its fields is changed, and the others stay as they are."""
+    found = cast.client("boris").get(f"/p/kassa/numbers/{target.pk}/{address}").content.decode()
+    form = found[found.index('class="campaign-bar"') :]
+    form = form[: form.index("</form>")]
+    sent = dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)">', form))
+    for name, options in re.findall(r'<select name="(\w+)">(.*?)</select>', form, re.DOTALL):
+        selected = re.findall(r'value="([^"]*)" selected', options)
+        sent[name] = (selected or re.findall(r'value="([^"]*)"', options))[0]
+    return sent
+
+
+@pytest.mark.parametrize("name", ["study/", "items/", "calibration/", "calibration/bias/"])
+def test_the_bar_sends_no_reference_that_was_not_chosen(cast: Cast, judged: Campaign, name: str) -> None:
+    assert sent_by_the_bar(cast, judged, name)["reference"] == ""
+    for chosen in ("mean", "median"):
+        assert sent_by_the_bar(cast, judged, f"{name}?reference={chosen}")["reference"] == chosen
+
+
+def test_the_table_of_the_bias_is_of_what_its_picture_shows(cast: Cast, judged: Campaign) -> None:
+    found = page(cast, judged, "?judge=Bert")
+    (address,) = re.findall(r'href="([^"]*/calibration/[^"]*)"', found[found.index('class="study-pictures"') :])
+    assert address.partition("?")[0].endswith("/calibration/bias/") and "reference" not in address
+    study = CampaignStudy(judged, StudyChoice(judge="Bert"), is_lead=True)
+    asked = cast.client("boris").get(unescape(address)).context["question"]
+    assert asked.blind_only is study.bias_question.blind_only is True and asked.judges == ("Bert",)
+
+
+def test_the_page_of_one_section_names_its_judge(cast: Cast, judged: Campaign) -> None:
+    assert sent_by_the_bar(cast, judged, "calibration/bias/")["judge"] == "Anna"
+    assert sent_by_the_bar(cast, judged, "calibration/bias/?judge=Nobody")["judge"] == "Anna"
+    assert sent_by_the_bar(cast, judged, "calibration/judges/")["judge"] == ""
 
 
 def test_the_bar_filters_the_questions_of_pages(cast: Cast, judged: Campaign) -> None:
