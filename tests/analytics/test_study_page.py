@@ -111,7 +111,7 @@ def test_another_reference_is_asked_for(cast: Cast, judged: Campaign) -> None:
     "query", ["?judge=Nobody&criterion=x&language=xx&reference=y&cell=zz", "?judge=%00&language=%FF"]
 )
 def test_unknown_choices_show_the_usual_page(cast: Cast, judged: Campaign, query: str) -> None:
-    assert '<option value="mean" selected>' in page(cast, judged, query)
+    assert '<option value="" selected>Mean</option>' in page(cast, judged, query)
 
 
 def test_only_leads_and_researchers_read_it(cast: Cast, judged: Campaign) -> None:
