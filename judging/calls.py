@@ -23,7 +23,7 @@ from annotation import bulk
 from judging import judges, known_replies, runs, spending
 from judging.asking import client, leases
 from judging.asking.leases import LeasedRows, RequestOutcome, TakenRequests, affordable
-from judging.models import Attempt, Call, GenerationAttempt, JudgeRun, Verdict
+from judging.models import Attempt, Call, ErrorTag, GenerationAttempt, JudgeRun, Verdict
 from judging.probabilities import weighed
 from judging.prompts import PromptVariant
 from judging.replies import NoScore, Reading, Status, parse
@@ -316,11 +316,14 @@ def _insert_verdicts(outcomes: Sequence[CallOutcome], *, kept: Collection[tuple[
 
 def _kept_verdicts(repeated_calls: Sequence[int]) -> set[tuple[int, str]]:
     """The pairs of call and criterion, of calls that are asked again, whose score stays. Verdicts without a score are
-    deleted."""
+    deleted with their tags."""
     if not repeated_calls:
         return set()
     earlier = Verdict.objects.filter(attempt__call__in=repeated_calls)
-    earlier.exclude(status=Verdict.Status.OK).delete()
+    replaced = earlier.exclude(status=Verdict.Status.OK)
+    locked = [verdict.pk for verdict in replaced.select_for_update(of=("self",)).only("pk")]  # nobody tags them now
+    ErrorTag.objects.filter(verdict__in=locked).delete()
+    Verdict.objects.filter(pk__in=locked).delete()
     return set(earlier.values_list("attempt__call", "criterion__key"))
 
 

@@ -11,10 +11,10 @@ import pytest
 from django.core.management import call_command
 from django.urls import reverse
 
-from judging import judges, runs
+from judging import error_tags, judges, runs
 from judging.asking import endpoints
 from judging.asking.wire import wire_of
-from judging.models import Attempt, Call, JudgeRun, ModelCapability
+from judging.models import Attempt, Call, ErrorTag, JudgeRun, ModelCapability
 from judging.probabilities import weighed
 from judging.prompts import CriterionBrief
 from judging.replies import Reading
@@ -182,6 +182,20 @@ class TestRepair:
         assert runs.rerun_failed(run=run, statuses=["unparsed"]) == 1
         assert finished(run).verdicts == {"ok": 2}
         assert len(Attempt.objects.latest("pk").request["messages"]) == 2, "asked from the start"
+
+    def test_a_verdict_that_somebody_tagged_is_replaced_with_its_tags(
+        self, cast: Cast, provider: RunningProvider
+    ) -> None:
+        provider.control(next=["unparsable", "wrong_keys"])
+        run = self.repairing(cast)
+        assert finished(run).verdicts == {"unparsed": 2}
+        for verdict in run.verdicts.all():
+            error_tags.tag_verdict(verdict=verdict, text="keine “Antwort” مرحبا", actor=cast.boris)
+        provider.control(reset=True)
+        assert runs.rerun_failed(run=run, statuses=["unparsed"]) == 1
+        assert finished(run).verdicts == {"ok": 2}
+        assert provider.control()["requests"] == 1, "the reply is stored, and not asked for again"
+        assert not ErrorTag.objects.exists()
 
     def test_a_repeated_call_is_sent_also_where_an_earlier_run_had_the_same_repair(
         self, cast: Cast, provider: RunningProvider
