@@ -50,7 +50,7 @@ from annotation.readers import (
 )
 from annotation.readers import Mapping as ColumnMapping
 from judging import judges
-from judging.models import Attempt, Call, Judge, JudgeRun, Verdict
+from judging.models import Attempt, Call, ErrorTag, Judge, JudgeRun, Verdict
 from judging.replies import plain_text
 from judging.runs import run_to_continue
 
@@ -488,12 +488,24 @@ def remove_verdicts(*, file_import: Import, actor: User | None = None) -> None:
     runs = list(JudgeRun.objects.filter(file_import=file_import).select_related("judge"))
     with transaction.atomic():
         undoing.require_unused(runs, but=(Verdict, Call))
+        _refuse_tagged(runs)
         Verdict.objects.filter(run__in=runs)._raw_delete(using="default")
         bulk.delete_by_key(Attempt, "call", Call.objects.filter(run__in=runs).values_list("pk", flat=True))
         Call.objects.filter(run__in=runs)._raw_delete(using="default")
         JudgeRun.objects.filter(file_import=file_import).delete()
         Judge.objects.filter(pk__in=[run.judge_id for run in runs], provider="", runs=None).delete()
         undoing.unsettle(file_import=file_import, actor=actor)
+
+
+def _refuse_tagged(of_import: list[JudgeRun]) -> None:
+    """Refuse if people have tagged verdicts of these runs: what they wrote is no part of the import."""
+    tags = ErrorTag.objects.filter(verdict__run__in=of_import)
+    if count := tags.count():
+        names = ErrorTag._meta
+        users = f"{count} {names.verbose_name if count == 1 else names.verbose_name_plural}"
+        sentence = _("“%(row)s” is in use by %(users)s. Undo those first.")
+        run = JudgeRun.objects.filter(pk__in=tags.values("verdict__run")).order_by("pk")[0]
+        raise Refused(sentence % {"row": run, "users": users}, code="in_use")
 
 
 def _complete(report: Report, stored: VerdictsReport) -> None:

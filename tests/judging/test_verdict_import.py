@@ -14,7 +14,7 @@ from annotation.imports.storage import FileRefused
 from annotation.models import Dataset, Import, RubricVersion
 from annotation.readers import spool
 from annotation.readers.ratings import VerdictRow
-from judging import judges, tasks
+from judging import error_tags, judges, tasks
 from judging.imports import verdicts
 from judging.imports.verdicts import VerdictsReport
 from judging.models import Attempt, Judge, JudgeRun, Verdict
@@ -262,6 +262,11 @@ def test_an_import_undone_leaves_its_files_and_nothing_else(cast: Cast, rated: t
     verdicts.carry_out_verdicts(file_import=file_import)
     report = file_import.report
     assert [report[name] for name in ("read", "stored", "collapsed", "missing")] == [3, 1, 1, 1]
+    tag = error_tags.tag_verdict(verdict=Verdict.objects.get(score=3), text="zu “streng”", actor=cast.boris)
+    with pytest.raises(Refused, match="in use by 1 error tag"):
+        verdicts.remove_verdicts(file_import=file_import)
+    assert Verdict.objects.filter(pk=tag.verdict_id).exists()
+    error_tags.remove_tag(tag=tag, actor=cast.boris)
     verdicts.remove_verdicts(file_import=file_import)
     for model in (Verdict, Attempt, JudgeRun, Judge):
         assert model.objects.count() == 0  # type: ignore[attr-defined]
