@@ -26,9 +26,9 @@ from django.utils.translation import gettext as _
 
 from accounts import addresses, audit
 from accounts.inputs import is_storable
-from accounts.models import User
+from accounts.models import Project, User
 from accounts.refusals import Refused
-from judging.asking import client, endpoints
+from judging.asking import allowances, client, endpoints
 from judging.asking.declarations import API_NAMES, MOST, OPENAI, DeclaredProvider, price_rows, price_table
 from judging.models import Call, Judge, JudgeRun, ProviderListing, ProviderTest, StoredProvider
 from judging.prompts import CriterionBrief, ItemText, PointBrief, PromptVariant, Turn, render, response_schema
@@ -81,6 +81,7 @@ def add_provider(*, name: str, base_url: str, actor: User | None = None, **setti
                 _refuse("name", sentence % {"address": row.base_url}, code="name_taken")
             row = StoredProvider(pk=row.pk, name=name, base_url=base_url, created_at=row.created_at, **fields)
             row.save(force_update=True)
+        ProviderListing.objects.filter(provider=name).delete()  # that of another address, if there was one
         audit.record(actor=actor, project=None, verb="add provider", subject=row, fields=["base_url", *fields])
     return row
 
@@ -106,6 +107,8 @@ def change_provider(*, name: str, actor: User | None = None, **settings_given: A
             setattr(row, field, fields[field])
         if changed:
             row.save(update_fields=changed)
+            if "base_url" in changed:
+                ProviderListing.objects.filter(provider=name).delete()
             audit.record(actor=actor, project=None, verb="change provider", subject=row, fields=changed)
     return row
 
@@ -249,9 +252,10 @@ class OfferedModels:
         return [(model, self.prices.get(model)) for model in self.models]
 
 
-def offered_models() -> list[OfferedModels]:
-    """What a form offers of every provider; two queries."""
-    listings = {row.provider: row for row in ProviderListing.objects.all()}
+def offered_models(project: Project) -> list[OfferedModels]:
+    """What a form offers of every provider; what an endpoint lists itself only where the project may use it."""
+    allowed = allowances.allowed_names(project)
+    listings = {row.provider: row for row in ProviderListing.objects.filter(provider__in=allowed)}
     offered = []
     for provider in endpoints.all_providers().values():
         listing = listings.get(provider.name)

@@ -185,6 +185,7 @@ def sweep_runs() -> None:
         enqueue_generator(generator_pk, expires=LULL)
     for plan_pk in conversing.CONVERSATIONS.sweep():
         enqueue_simulation(plan_pk, expires=LULL)
+    trials.sweep_trials()
 
 
 def sweep_at_start(consumer: Any) -> None:

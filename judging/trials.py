@@ -7,13 +7,15 @@ on its reply gets `MOST_TOKENS` for the test, so that a worst case is known. A t
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 from uuid import UUID, uuid4
 
 from django.db import transaction
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -29,17 +31,21 @@ from judging.asking.client import ProviderAnswer, ProviderRefused, ProviderUnava
 from judging.asking.paid_requests import PaidRequest, paid_request
 from judging.asking.refused_parts import TOKEN_LIMITS
 from judging.asking.sending import ask_once
-from judging.models import Call, Judge, JudgeTrial, Verdict
+from judging.models import Call, GenerationPlan, Judge, JudgeRun, JudgeTrial, Verdict
 from judging.prompts import CriterionBrief, PromptVariant, render, response_schema
 from judging.replies import parse
 from judging.requests import Prompt
 from judging.versions import examples
+
+logger = logging.getLogger(__name__)
 
 MOST_ITEMS = 3
 MOST_USD = Decimal("0.50")
 """What all calls of one test may cost together."""
 MOST_TOKENS = 2_000
 """The limit on a reply, for a judge that sets none."""
+PATIENCE = timedelta(minutes=5)
+"""How long after the longest time of a call it counts as lost."""
 
 
 def begin_trials(
@@ -141,6 +147,36 @@ def carry_out_trials(series: UUID) -> None:
                 continue
             lost = JudgeTrial.objects.filter(pk=trial.pk, ended_at=None)
             lost.update(reason=refused.sentence, is_read=False, ended_at=timezone.now())
+        except Exception:
+            logger.exception("a call of the test %s was not finished", series)
+            _end_lost([trial.pk])
+
+
+def sweep_trials(*, now: datetime | None = None) -> None:
+    """End the calls whose worker died, long after their reply was due, and those that no worker has made in a day."""
+    now = now or timezone.now()
+    waiting = JudgeTrial.objects.filter(ended_at=None).select_related("project")
+    sent = waiting.filter(sent_at__lt=now - PATIENCE)
+    late = [one.pk for one in sent if one.sent_at and one.sent_at < now - PATIENCE - _longest(one)]
+    unsent = waiting.filter(sent_at=None, created_at__lt=now - timedelta(days=1))
+    _end_lost([*late, *unsent.values_list("pk", flat=True)])
+
+
+def _longest(trial: JudgeTrial) -> timedelta:
+    """How long a call may take: it waits for the limits of the provider, then for the reply."""
+    return 2 * timedelta(seconds=judges.pace(_judge(trial)).timeout)
+
+
+def _end_lost(keys: Sequence[int]) -> None:
+    """End calls that no worker will finish. What was sent and has no bill is booked at its worst case."""
+    open_calls = JudgeTrial.objects.filter(pk__in=keys, ended_at=None)
+    with transaction.atomic():
+        unsent = open_calls.filter(sent_at=None)
+        ended: dict[str, Any] = {"is_read": False, "ended_at": timezone.now()}
+        unsent.update(reason=_("The worker stopped before it had finished."), **ended)
+        open_calls.filter(cost=None, reserved__isnull=False).update(cost=F("reserved"), estimated=True)
+        sentence = _("The worker stopped before the reply was stored; it may have been paid for.")
+        open_calls.update(reason=sentence, **ended)
 
 
 def _answer(trial: JudgeTrial) -> ProviderAnswer:
@@ -233,20 +269,25 @@ def failed_judges(judges_of_project: QuerySet[Judge]) -> QuerySet[Judge]:
     scores = Verdict.objects.filter(run__judge=OuterRef("pk"), status=Verdict.Status.OK)
     ended = Call.objects.filter(run__judge=OuterRef("pk"), state__in=[Call.State.SETTLED, Call.State.FAILED])
     tests = JudgeTrial.objects.filter(project=OuterRef("project"), digest=OuterRef("digest"))
-    asked = Q(Exists(ended)) | (Q(Exists(tests.filter(is_read=False))) & ~Q(Exists(tests.filter(is_read=True))))
+    tests_failed = tests.filter(is_read=False).exclude(sent_at=None)
+    asked = Q(Exists(ended)) | (Q(Exists(tests_failed)) & ~Q(Exists(tests.filter(is_read=True))))
     return judges_of_project.exclude(provider="").filter(asked).exclude(Exists(scores))
 
 
 # --- money ------------------------------------------------------------------------------------------------------------
 def committed_to_trials(trials: QuerySet[JudgeTrial]) -> Committed:
     """What the calls of tests have cost; one without a cost counts at its worst case. The provider may bill a call that
-    failed with a server error: its worst case counts until the project tests a judge of this provider again."""
+    failed with a server error: its worst case counts until the project tests a judge of this provider again, or resumes
+    a run or plan there, which people do when they have looked at the bill."""
     later = JudgeTrial.objects.filter(project=OuterRef("project"), provider=OuterRef("provider"))
     later = later.filter(pk__gt=OuterRef("pk")).exclude(series=OuterRef("series"))
+    since = {"project": OuterRef("project"), "bills_from__gte": OuterRef("sent_at")}
+    resumed_runs = JudgeRun.objects.filter(judge__provider=OuterRef("provider"), **since)
+    resumed_plans = GenerationPlan.objects.filter(generators__provider=OuterRef("provider"), **since)
     return budgets.committed(
         trials.exclude(sent_at=None),
         is_open=Q(cost=None),
-        may_be_billed=~Q(Exists(later)),
+        may_be_billed=~Q(Exists(later)) & ~Q(Exists(resumed_runs)) & ~Q(Exists(resumed_plans)),
         in_flight=Q(cost=None, reserved__gt=0, ended_at=None),
     )
 

@@ -11,8 +11,9 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts import access, refusals
+from accounts.inputs import without_nul
 from accounts.models import Project
-from annotation.models import Campaign
+from annotation.models import Campaign, Item
 from annotation.writers.csv import csv_lines
 from judging import error_tags
 from judging.models import ErrorTag, Verdict
@@ -29,7 +30,7 @@ def judge_errors(request: HttpRequest, project: str, judge: int) -> HttpResponse
     current_project, judges_of_project = find_judge(request, project)
     shown = get_object_or_404(judges_of_project, pk=judge)
     tags = error_tags.tags_of_judge(shown)
-    if chosen := request.GET.get("tag", ""):
+    if chosen := without_nul(request.GET.get("tag", "")):
         tags = tags.filter(text=chosen)
     context = {
         "title": _("Errors by reason"),
@@ -75,7 +76,7 @@ def add_error_tag(request: HttpRequest, project: str, verdict: int) -> HttpRespo
     verdicts = Verdict.objects.filter(run__project=current_project).select_related("run__project", "item")
     tagged = get_object_or_404(verdicts, pk=verdict)
     with refusals.refusals_as_messages(request):
-        error_tags.tag_verdict(verdict=tagged, text=request.POST.get("text", ""), actor=request.user)
+        error_tags.tag_verdict(verdict=tagged, text=without_nul(request.POST.get("text", "")), actor=request.user)
     return redirect(_address_of(request, current_project, tagged))
 
 
@@ -93,7 +94,8 @@ def remove_error_tag(request: HttpRequest, project: str, tag: int) -> HttpRespon
 def _address_of(request: HttpRequest, project: Project, verdict: Verdict) -> str:
     """The verdict on the page of its item in the campaign that the form names, else the errors of its judge."""
     chosen = request.POST.get("campaign", "")
-    campaigns = Campaign.objects.visible_to(request.user).filter(project=project, dataset=verdict.item.dataset_id)
-    if chosen.isdecimal() and len(chosen) < 18 and campaigns.filter(pk=chosen).exists():
+    campaigns = Campaign.objects.visible_to(request.user).filter(project=project).select_related("dataset")
+    campaign = campaigns.filter(pk=chosen).first() if chosen.isdecimal() and len(chosen) < 18 else None
+    if campaign and Item.objects.of(campaign.dataset).filter(pk=verdict.item_id).exists():
         return f"{reverse('numbers_item', args=[project.slug, int(chosen), verdict.item_id])}#verdict-{verdict.pk}"
     return reverse("judge_errors", args=[project.slug, verdict.run.judge_id])

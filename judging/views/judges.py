@@ -158,7 +158,7 @@ def new_judge(request: HttpRequest, project: str) -> HttpResponse:
                 return answer
         except Refused as refused:
             show_refusal(form, refused)
-    context["offered"] = providers.offered_models()
+    context["offered"] = providers.offered_models(current_project)
     return render(request, "judging/judge_new.html", context)
 
 
@@ -201,7 +201,7 @@ def _shown_trials(series: QuerySet[JudgeTrial]) -> dict[str, Any]:
         "is_waiting": any(trial.ended_at is None for trial in calls),
         "is_passed": any(trial.is_read for trial in calls),
         "cost": sum((trial.cost for trial in calls if trial.cost is not None), Decimal(0)),
-        "has_price": all(trial.cost is not None or trial.ended_at is None for trial in calls),
+        "has_price": all(trial.cost is not None or not (trial.ended_at and trial.sent_at) for trial in calls),
     }
 
 

@@ -67,6 +67,13 @@ def test_a_reason_is_written_once_and_taken_back(cast: Cast, run: JudgeRun) -> N
     assert ErrorTag.objects.count() == 10
 
 
+def test_nul_is_left_out(cast: Cast, run: JudgeRun) -> None:
+    client, verdict = cast.client("boris"), verdict_on(run, "et-3")
+    client.post(f"/p/kassa/verdicts/{verdict.pk}/errors/", {"text": "too\0 strict"})
+    assert ErrorTag.objects.get().text == "too strict"
+    assert "et-3" in shown(client.get(f"/p/kassa/judges/{run.judge_id}/errors/?tag=too%00 strict").content)
+
+
 def test_the_same_by_api(cast: Cast, run: JudgeRun) -> None:
     client, verdict = cast.client("boris"), verdict_on(run, "et-2", "coherence")
     address = "/api/v1/projects/kassa/error-tags/"

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
 import pytest
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from accounts.models import AuditEntry
 from analytics.ratings.raters import all_runs
 from annotation import campaigns
 from annotation.models import Dataset, RubricVersion
-from judging import providers, runs, tasks, trials
+from judging import judges, providers, runs, tasks, trials
 from judging.asking import allowances, budgets, endpoints
 from judging.models import Attempt, Judge, JudgeTrial, ProviderListing
 from tests import make
@@ -211,6 +213,77 @@ def test_models_come_from_the_list_of_the_endpoint(
     page = boris.get(reverse("judge_new", args=["kassa"])).content.decode()
     assert "so type the name" in page
     assert endpoints.find_provider("simulated") is not None
+
+
+def test_a_list_of_models_is_shown_only_where_the_project_may_use_the_provider(
+    cast: Cast, boris: Client, provider: RunningProvider, settings: Any
+) -> None:
+    ProviderListing.objects.create(provider="simulated", names=["ft:kunde “x”"], listed_at=timezone.now())
+    object.__setattr__(settings.PROVIDERS["simulated"], "simulated", False)
+    address = reverse("judge_new", args=["kassa"])
+    assert "ft:kunde" not in boris.get(address).content.decode()
+    allowances.allow(project=cast.kassa, provider="simulated", cap_total=Decimal(5))
+    assert "ft:kunde" in boris.get(address).content.decode()
+
+
+def begun(cast: Cast, **changes: Any) -> JudgeTrial:
+    """A call of a test about the built-in example that no worker has made, changed to what one did of it."""
+    series = trials.begin_trials(
+        project=cast.kassa, provider="simulated", model="sim-steady", parameters={"max_tokens": 300}, variant={}
+    )
+    JudgeTrial.objects.filter(series=series).update(**changes)
+    return JudgeTrial.objects.get(series=series)
+
+
+def test_a_call_whose_worker_died_ends_at_its_worst_case(cast: Cast, boris: Client, provider: RunningProvider) -> None:
+    now, worst = timezone.now(), Decimal("0.4")
+    dead = begun(cast, sent_at=now - timedelta(hours=2), reserved=worst)
+    fresh = begun(cast, sent_at=now, reserved=worst)
+    waiting = begun(cast)
+    assert budgets.spent_at(cast.kassa.pk, "simulated").in_flight == 2
+    tasks.sweep_runs()
+    committed = budgets.spent_at(cast.kassa.pk, "simulated")
+    assert (committed.in_flight, committed.paid, committed.reserved) == (1, worst, worst)
+    dead.refresh_from_db()
+    assert (dead.cost, dead.estimated, dead.is_read) == (worst, True, False)
+    assert "The worker stopped before the reply was stored" in shown(boris, dead.series)
+    assert "A worker asks the model." not in shown(boris, dead.series)
+    assert not JudgeTrial.objects.filter(pk__in=[fresh.pk, waiting.pk]).exclude(ended_at=None).exists()
+    trials.sweep_trials(now=now + timedelta(days=2))
+    assert not JudgeTrial.objects.filter(ended_at=None).exists()
+    waiting.refresh_from_db()
+    assert (waiting.cost, waiting.reason) == (None, "The worker stopped before it had finished.")
+
+
+def test_a_call_that_our_own_code_fails_ends(cast: Cast, boris: Client, provider: RunningProvider) -> None:
+    broken = begun(cast, material={})
+    trials.carry_out_trials(broken.series)
+    broken.refresh_from_db()
+    assert broken.ended_at and broken.sent_at and broken.is_read is False
+    assert "A worker asks the model." not in shown(boris, broken.series)
+
+
+def test_a_test_that_was_not_sent_makes_no_judge_failed(cast: Cast, provider: RunningProvider) -> None:
+    unsent = begun(cast, is_read=False, ended_at=timezone.now(), reason="The limit is spent.")
+    parameters: dict[str, Any] = {"max_tokens": 300}
+    named: dict[str, Any] = {"name": "Nähe", "provider": "simulated", "model": "sim-steady"}
+    judge = judges.declare(project=cast.kassa, **named, parameters=parameters, variant={})
+    assert judge.digest == unsent.digest
+    assert not trials.failed_judges(Judge.objects.all()).exists()
+    JudgeTrial.objects.filter(pk=unsent.pk).update(sent_at=timezone.now())
+    assert list(trials.failed_judges(Judge.objects.all())) == [judge]
+
+
+def test_what_a_failed_test_may_be_billed_counts_until_a_run_is_resumed(cast: Cast, provider: RunningProvider) -> None:
+    now, worst = timezone.now(), Decimal("0.45")
+    begun(cast, sent_at=now, ended_at=now, reserved=worst, cost=0, doubt="failed", is_read=False)
+    judge = judges.declare(project=cast.kassa, name="Nähe", provider="simulated", model="sim-steady")
+    about: dict[str, Any] = {"dataset": make.dataset(cast.kassa, 2), "rubric_version": make.rubric(cast.kassa)}
+    run = runs.start_judge_run(judge=judge, **about)
+    assert budgets.spent_at(cast.kassa.pk, "simulated").failed == worst
+    runs.pause_run(run=run)
+    runs.resume_run(run=run)
+    assert budgets.spent_at(cast.kassa.pk, "simulated").failed == 0
 
 
 def test_a_test_is_read_by_members_who_see_verdicts_only(
