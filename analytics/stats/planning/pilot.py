@@ -195,7 +195,8 @@ def pilot_report(
     for cell in cells(table, by=by, pool=pool):
         compared = JudgeAgainstPanel.of(cell, judge or "", raters=raters)
         sd = _sd(compared)
-        doubt = _too_little_agreement(cell, raters) if {"labels_needed", "items_for_difference"} & {*wanted} else None
+        is_doubted = {"labels_needed", "items_for_difference"} & {*wanted}
+        doubt = _too_little_agreement(cell, raters, bootstrap, seed) if is_doubted else None
         estimates = [*_labels(compared, sd, goals, judge, doubt)] if "labels_needed" in wanted else []
         estimates += _difference(compared, goals, doubt) if "items_for_difference" in wanted else []
         estimates += [_items(cell, goals, raters, bootstrap, seed)] if "items_needed" in wanted else []
@@ -263,20 +264,32 @@ def _sd(compared: JudgeAgainstPanel) -> float | None:
     return float(np.nanmean(compared.humans[rated], axis=1).std(ddof=1)) or None
 
 
-def _too_little_agreement(cell: Cell, raters: Sequence[str] | None) -> Message | None:
-    """Why the spread of the scores is nothing to plan on; None where the raters agree, or where that is not known.
+def _too_little_agreement(cell: Cell, raters: Sequence[str] | None, bootstrap: int, seed: int) -> Message | None:
+    """Why the spread of the scores is nothing to plan on; None where the raters agree, or where that is not certain.
 
-    Means of scores that are given by chance vary little, so that few labels would seem to be enough.
+    Means of scores that are given by chance vary little, so that few labels would seem to be enough. The rule is that
+    of the gate: the upper bounds are low.
     """
     alone = RatingsTable(cell.frame, {str(name): cell.scale for name in cell.frame["criterion"].unique()})
-    rows = rater_agreement.agreement_report(
-        alone, by=(), pool=True, raters=raters, statistics=["krippendorff_alpha", "gwet_ac"], bootstrap=0
-    )
-    values = {row.estimate.statistic: row.estimate.value for row in rows if row.estimate.variant != "identity"}
-    alpha, ac = values.get("krippendorff_alpha"), values.get("gwet_ac")
-    if alpha is None or alpha >= LOW_ALPHA or (ac is not None and ac >= LOW_AC):
-        return None
-    return Message("the raters agree too little to plan on their scores: alpha %(alpha)s", alpha=f"{alpha:.2f}")
+    for resamples in (0, bootstrap):  # the values first: where they are not low, neither are their upper bounds
+        rows = rater_agreement.agreement_report(
+            alone, by=(), pool=True, raters=raters, statistics=["krippendorff_alpha", "gwet_ac"],
+            bootstrap=resamples, seed=seed,
+        )  # fmt: skip
+        found = {row.estimate.statistic: row.estimate for row in rows if row.estimate.variant in (None, "quadratic")}
+        alpha, ac = found.get("krippendorff_alpha"), found.get("gwet_ac")
+        if not _is_below(alpha, LOW_ALPHA, bound=resamples > 0):
+            return None
+        if ac is not None and ac.value is not None and not _is_below(ac, LOW_AC, bound=resamples > 0):
+            return None
+    shown = f"{alpha.value:.2f}" if alpha is not None else ""
+    return Message("the raters agree too little to plan on their scores: alpha %(alpha)s", alpha=shown)
+
+
+def _is_below(figure: Estimate | None, threshold: float, *, bound: bool) -> bool:
+    """Whether the value, or its upper bound, is known and low."""
+    shown = None if figure is None else figure.high if bound else figure.value
+    return shown is not None and shown < threshold
 
 
 def _difference(compared: JudgeAgainstPanel, goals: Goals, doubt: Message | None) -> list[Estimate]:

@@ -74,6 +74,13 @@ def test_where_nobody_agrees_there_is_no_plan() -> None:
     assert agreeing.value == pilot.labels_for_mean(float(truth.std(ddof=1)), 0.25)
 
 
+def test_a_small_pilot_whose_agreement_is_not_certain_has_a_plan() -> None:
+    """Six items of two raters: the value of alpha is low, its interval is not."""
+    scores = np.array([[0.0, 3], [4, 1], [1, 2], [2, 3], [3, 1], [0, 0]])
+    labels = planned(ratings(scores, np.zeros(6), np.arange(6)), "labels_needed")
+    assert labels.value is not None
+
+
 def test_items_for_a_difference_worked_by_hand() -> None:
     """40 scenarios of two generators, b half a point above a or equal to it: the differences' sd is .2532."""
     truth = np.repeat(np.arange(40) % 4, 2).astype(float)
