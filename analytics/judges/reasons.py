@@ -159,26 +159,34 @@ class CellDecision:
         """What to do, in a sentence."""
         return str(MEANINGS[self.use])
 
-    @cached_property
+    @property
     def state(self) -> str:
         """`certain`, or `not_certain` where narrower intervals could lead to another decision.
 
-        That is where an interval contains the threshold, of a condition of this use, or of a wider one that nothing
-        else stands against.
+        That is where an interval contains the threshold, of a condition of this use, of a wider one that nothing else
+        stands against, or of the raters' agreement, which every use rests on.
         """
+        return "not_certain" if self.open_conditions else "certain"
+
+    @cached_property
+    def open_conditions(self) -> set[str]:
+        """The conditions that are not certain and could lead to another decision."""
         states = {condition.name: condition.state for condition in self.conditions}
-        if self.use is Use.JUDGE_ALONE and "not_certain" in {states.get(name) for name in ALONE}:
-            return "not_certain"
-        wider = [{state for name in names if (state := states.get(name))} for names in _WIDER.get(self.use, ())]
-        is_open = any("not_certain" in known and not known & {"fails", "not_run"} for known in wider)
-        return "not_certain" if is_open else "certain"
+        asked: list[tuple[str, ...]] = (
+            [("rubric_problem",)] if self.use is Use.JUDGE_ALONE or self.use in _WIDER else []
+        )
+        asked += [ALONE] if self.use is Use.JUDGE_ALONE else []
+        for names in _WIDER.get(self.use, ()):
+            if not {states.get(name) for name in names} & {"fails", "not_run"}:
+                asked.append(names)
+        return {name for names in asked for name in names if states.get(name) == "not_certain"}
 
     @property
     def why_not_certain(self) -> str:
-        """The conditions that are not certain, in a sentence; empty if the decision is certain."""
-        if self.state == "certain":
+        """The conditions for which the decision is not certain, in a sentence; empty if it is certain."""
+        names = [condition.title for condition in self.conditions if condition.name in self.open_conditions]
+        if not names:
             return ""
-        names = [condition.title for condition in self.conditions if condition.state == "not_certain"]
         return _("Not certain: %(conditions)s. The interval contains the threshold.") % {"conditions": listed(names)}
 
     @property

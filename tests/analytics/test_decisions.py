@@ -242,6 +242,25 @@ class TestStale:
         assert any("30 clusters" in sentence for sentence in known)
         assert not any("needs an ordered scale" in sentence for sentence in known)
 
+    @pytest.mark.parametrize("decision", ["judge_alone", "judge_with_correction", "ranking_only", "humans_only"])
+    def test_no_decision_is_certain_where_it_is_not_whether_the_raters_agree(self, cast: Cast, decision: str) -> None:
+        def finding(name: str, holds: bool, certain: bool) -> dict[str, Any]:
+            figure = {"statistic": name, "value": 0.24, "low": -0.03, "high": 0.51, "n_items": 40, "n_raters": 3}
+            about = {"name": name, "holds": holds, "certain": certain, "measured": True, "gap": 0.5, "more": None}
+            return {**about, "figures": [figure], "too_many": None}
+
+        met = decision == "judge_alone"
+        findings = [
+            finding("rubric_problem", False, False), finding("bias", met, True), finding("verbosity", met, met),
+            finding("ppi_gain", decision == "judge_with_correction", True), finding("tau_b", False, True),
+        ]  # fmt: skip
+        about = {"criterion": "tone", "language": "et", "margin": 0.225, "n_unrated": 0, "changes": []}
+        cell = CellDecision({**about, "decision": decision, "findings": findings}, declared(cast))
+        assert cell.state == "not_certain" and "The raters agree" in cell.why_not_certain
+        assert "Length does not move it" not in cell.why_not_certain  # the bias stands against it anyway
+        findings[0] |= {"certain": True}
+        assert CellDecision({**about, "decision": decision, "findings": findings}, declared(cast)).state == "certain"
+
     @pytest.mark.parametrize(
         ("decision", "bias", "verbosity", "state"),
         [

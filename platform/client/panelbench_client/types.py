@@ -582,7 +582,8 @@ class Comparison(TypedDict):
 class Condition(TypedDict):
     """One condition of the gate. `state`: holds or fails, where the whole interval lies on one side of the
     threshold; not_certain, where the interval contains the threshold: neither met nor failed; not_run, where
-    there is no figure.
+    there is no figure. Two hold by their value: `tau_b` (its lower bound has a threshold of its own) and
+    `alt_test`.
     """
 
     name: str
@@ -779,8 +780,9 @@ class DecidedWriting(TypedDict):
 
 class Decision(TypedDict):
     """One decision with its strongest reasons and what would change it. `otherwise`: what a stale one would be.
-    `state`: not_certain, where the interval of a condition of this use, or of a wider use that nothing else
-    stands against, contains its threshold: narrower intervals could lead to another decision.
+    `state`: not_certain, where the interval of a condition of this use, of a wider use that nothing else
+    stands against, or of the raters' agreement contains its threshold: narrower intervals could lead to
+    another decision.
     """
 
     judge: str
