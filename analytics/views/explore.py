@@ -125,13 +125,17 @@ class QuestionForm:
 
     @property
     def kept(self) -> list[tuple[str, str]]:
-        """What the form has no field for, kept as it is: filters of other columns, variants, numbers."""
+        """What the form has no field for, kept as it is: filters of other columns, variants, numbers.
+
+        The filters of the bar are in `chosen_in_bar`.
+        """
         fields = {"rows", "columns", "statistic", "judge", "run", "raters", "panel", "reference", "ties", "blind"}
         fields |= {"pool", "min_seconds", "exclude", "jury", "jury_rule", "measure", "level", "cluster", "designs"}
         return [
             (name, text)
             for name, text in pairs_of(self.question)
-            if name not in fields and not (name == "where" and text.partition("=")[0] in self._filtered)
+            if name not in fields
+            and not (name == "where" and text.partition("=")[0] in (*self._filtered, *FILTERS_OF_BAR))
         ]
 
     @property

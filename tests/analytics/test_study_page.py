@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from collections import Counter
+from dataclasses import replace
 from html import unescape
 from urllib.parse import urlencode
 from xml.etree import ElementTree as ET
@@ -17,11 +18,13 @@ from analytics.answers.snapshots import current_snapshot
 from analytics.judges import decisions, thresholds
 from analytics.models import Computation, Snapshot
 from analytics.questions.asked import question_choices
+from analytics.questions.question import NumbersQuestion
 from analytics.study.choice import StudyChoice
 from analytics.study.picture_files import PICTURES
 from analytics.study.preparing import SETTLED, settled_campaigns, stale_questions, study_lacks
 from analytics.study.study import CampaignStudy
 from analytics.views.agreement import AGREEMENT as AGREEMENT_PAGE
+from analytics.views.explore import QuestionForm
 from annotation import campaigns
 from annotation.models import Campaign
 from judging.models import Judge
@@ -195,6 +198,12 @@ def test_the_bar_sends_no_reference_that_was_not_chosen(cast: Cast, judged: Camp
     assert sent_by_the_bar(cast, judged, name)["reference"] == ""
     for chosen in ("mean", "median"):
         assert sent_by_the_bar(cast, judged, f"{name}?reference={chosen}")["reference"] == chosen
+
+
+def test_a_form_keeps_the_only_language_once(judged: Campaign) -> None:
+    choices = replace(question_choices(judged), languages=("et",))
+    form = QuestionForm(NumbersQuestion(where=(("language", "et"),)), choices, {})
+    assert ("where", "language=et") not in form.kept and form.chosen_in_bar == ["language=et"]
 
 
 def test_the_table_of_the_bias_is_of_what_its_picture_shows(cast: Cast, judged: Campaign) -> None:
