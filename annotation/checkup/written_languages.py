@@ -52,7 +52,9 @@ NEIGHBOURS = (
 WIDESPREAD = "en es fr de pt it ru zh ja ar hi tr id nl pl"
 # Languages that the identifier can't tell apart, or that are written alike.
 ALIKE = ("no nb nn", "hr sr bs", "id ms", "zh yue wuu", "fa prs", "et ekk vro", "lv ltg", "sw swh")
-_NOT_WORDS = regex.compile(r"https?://\S+|www\.\S+|[@#]\w+|[\w.+-]+@[\w.-]+|<[^<>]{1,200}>|[\[{][^\[\]{}]{1,40}[\]}]")
+_NOT_WORDS = regex.compile(
+    r"https?://\S+|www\.\S+|[@#]\w+|(?<![\w.+-])[\w.+-]++@[\w.-]+|<[^<>]{1,200}>|[\[{][^\[\]{}]{1,40}[\]}]"
+)  # an address begins where a word does: each letter is read once
 _MIXED = frozenset({"Latin", "Cyrillic", "Greek"})
 
 
