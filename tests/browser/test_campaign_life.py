@@ -214,17 +214,24 @@ def ask_for_qualification(page: Page, there: str, pictures: Pictures) -> None:
 def assign_items(page: Page, there: str, pictures: Pictures) -> None:
     """One panel after the other: the second time the first one has no tick any more."""
     page.goto(f"{there}duties/new/")
-    expect(page.get_by_label("Annotators per item").first).to_have_value("2")
+    expect(page.get_by_label("Annotators per item").first).to_have_value("3")
     pictures.look(page, "lead-duties")
+    for_two_annotators(page)
     page.get_by_role("checkbox", name="Japanese").uncheck()
     page.get_by_role("button", name="Assign the items").click()
     page.wait_for_url(there)
     page.goto(f"{there}duties/new/")
     expect(page.get_by_text("This panel rates these items already")).to_be_visible()
     expect(page.get_by_role("checkbox", name="Arabic")).not_to_be_checked()
+    for_two_annotators(page)
     page.get_by_role("button", name="Assign the items").click()
     page.wait_for_url(there)
     pictures.look(page, "lead-campaign")
+
+
+def for_two_annotators(page: Page) -> None:
+    for overlap in page.get_by_label("Annotators per item").all():
+        overlap.fill("2")
 
 
 def first_draws(duty: Duty, annotator: Annotator, *wanted: bool) -> None:

@@ -38,7 +38,7 @@ def test_reasons_are_written_at_the_item_and_counted_at_the_judge(cast: Cast, ru
     written = [("et-0", "misses “politeness”"), ("et-4", "Misses “Politeness” "), ("ar-1", "لا يفهم اللهجة")]
     for item, text in written:
         verdict = verdict_on(run, item)
-        address = f"/p/kassa/verdicts/{verdict.pk}/errors/"
+        address = f"/p/kassa/verdicts/{verdict.pk}/tags/"
         response = client.post(address, {"text": text, "campaign": campaign.pk})
         page = f"/p/kassa/numbers/{campaign.pk}/items/{verdict.item_id}/"
         assert response["Location"] == f"{page}#verdict-{verdict.pk}"
@@ -55,21 +55,21 @@ def test_reasons_are_written_at_the_item_and_counted_at_the_judge(cast: Cast, ru
 def test_a_reason_is_written_once_and_taken_back(cast: Cast, run: JudgeRun) -> None:
     client, verdict = cast.client("boris"), verdict_on(run, "et-3")
     for text in ("too  strict", "Too strict", "cafe\u0301", "café"):
-        client.post(f"/p/kassa/verdicts/{verdict.pk}/errors/", {"text": text})
+        client.post(f"/p/kassa/verdicts/{verdict.pk}/tags/", {"text": text})
     assert sorted(tag.text for tag in ErrorTag.objects.all()) == ["café", "too strict"]
     for text in ("", "  ", "x" * 61):
-        client.post(f"/p/kassa/verdicts/{verdict.pk}/errors/", {"text": text})
+        client.post(f"/p/kassa/verdicts/{verdict.pk}/tags/", {"text": text})
     assert ErrorTag.objects.count() == 2
-    client.post(f"/p/kassa/error-tags/{ErrorTag.objects.get(text='café').pk}/remove/")
+    client.post(f"/p/kassa/verdict-tags/{ErrorTag.objects.get(text='café').pk}/remove/")
     assert ErrorTag.objects.get().text == "too strict"
     for number in range(20):
-        client.post(f"/p/kassa/verdicts/{verdict.pk}/errors/", {"text": f"reason {number}"})
+        client.post(f"/p/kassa/verdicts/{verdict.pk}/tags/", {"text": f"reason {number}"})
     assert ErrorTag.objects.count() == 10
 
 
 def test_nul_is_left_out(cast: Cast, run: JudgeRun) -> None:
     client, verdict = cast.client("boris"), verdict_on(run, "et-3")
-    client.post(f"/p/kassa/verdicts/{verdict.pk}/errors/", {"text": "too\0 strict"})
+    client.post(f"/p/kassa/verdicts/{verdict.pk}/tags/", {"text": "too\0 strict"})
     assert ErrorTag.objects.get().text == "too strict"
     assert "et-3" in shown(client.get(f"/p/kassa/judges/{run.judge_id}/errors/?tag=too%00 strict").content)
 
@@ -104,10 +104,10 @@ def test_other_people_read_and_write_no_reason(cast: Cast, run: JudgeRun) -> Non
     tag = ErrorTag.objects.create(verdict=verdict, text="private")
     for name, status in (("maarika", 403), ("zoltan", 404)):
         client = cast.client(name)
-        assert client.post(f"/p/kassa/verdicts/{verdict.pk}/errors/", {"text": "mine"}).status_code == status
-        assert client.post(f"/p/kassa/error-tags/{tag.pk}/remove/").status_code == status
+        assert client.post(f"/p/kassa/verdicts/{verdict.pk}/tags/", {"text": "mine"}).status_code == status
+        assert client.post(f"/p/kassa/verdict-tags/{tag.pk}/remove/").status_code == status
         assert client.get(f"/p/kassa/judges/{run.judge_id}/errors/").status_code == status
         assert client.get("/api/v1/projects/kassa/error-tags/").status_code == status
-    elsewhere = cast.client("aino").post(f"/p/teine/verdicts/{verdict.pk}/errors/", {"text": "mine"})
+    elsewhere = cast.client("aino").post(f"/p/teine/verdicts/{verdict.pk}/tags/", {"text": "mine"})
     assert elsewhere.status_code in (403, 404)
     assert [tag.text for tag in ErrorTag.objects.all()] == ["private"]
