@@ -7,11 +7,12 @@ that use it stay valid (docs/methods/planning.md).
 
 from __future__ import annotations
 
+import hashlib
 import secrets
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from statistics import stdev
 from typing import TYPE_CHECKING
 
 from django.db import transaction
@@ -19,7 +20,7 @@ from django.db.models import Avg, Q, QuerySet
 from django.utils.translation import gettext as _
 
 from accounts import audit
-from accounts.models import User
+from accounts.models import AuditEntry, User
 from accounts.refusals import Refused
 from analytics.ratings.raters import judge_names, newest_runs
 from annotation import allocation, pay
@@ -33,6 +34,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 FEWEST_LEFT = 2
+FEWEST_FOR_WIDTH = 5
+"""Scenarios with ratings below which no width of the mean's interval is shown."""
+CLUSTERS_FOR_WIDTH = 30
+"""Scenarios below which the width is approximate (METHODS 0)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +53,9 @@ class DrawPreview:
     """What a draw with this seed gives out, what it costs, and what it does to the interval of the panel's mean.
 
     `seconds`: of one assignment, the mean of those so far; None if none has a time. `half_before`, `half_after`: half
-    the width of the interval at 95%; None with fewer than two labels that differ.
+    the width of the interval at 95% (t, by scenario; approximate below CLUSTERS_FOR_WIDTH of them); None with
+    few scenarios, labels that do not differ, or labels of unequal probabilities. ``digest`` stands for these items with
+    their probabilities, overlap and pay: a draw that names it gives out exactly them.
     """
 
     duty: Duty
@@ -60,6 +67,8 @@ class DrawPreview:
     seconds: float | None
     half_before: float | None
     half_after: float | None
+    is_approximate: bool
+    digest: str
 
     @property
     def assignments(self) -> int:
@@ -101,7 +110,9 @@ def ordered_criteria(campaign: Campaign) -> list[str]:
 def _left(duty: Duty) -> QuerySet[Item]:
     """The items in the duty's languages that it has not drawn."""
     drawn = Selection.objects.filter(duty=duty).values("item")
-    wanted = allocation.items_for(dataset=duty.campaign.dataset, panel=duty.panel, languages=duty.languages)
+    wanted = allocation.items_for(
+        dataset=duty.campaign.dataset, panel=duty.panel, languages=duty.languages, campaign=duty.campaign
+    )
     return wanted.exclude(pk__in=drawn)
 
 
@@ -137,11 +148,19 @@ def next_items(*, duty: Duty, judge: str, criterion: str, wanted: int) -> NextIt
 
 
 def draw_next_items(
-    *, duty: Duty, judge: str, criterion: str, wanted: int, seed: int | None = None, actor: User | None = None
+    *,
+    duty: Duty,
+    judge: str,
+    criterion: str,
+    wanted: int,
+    seed: int | None = None,
+    digest: str = "",
+    actor: User | None = None,
 ) -> int:
     """Draw the next items into the duty as one more wave, and store their probabilities; returns how many there are.
 
-    The same seed on the same ratings and verdicts draws the same items. Their number is `wanted` on average.
+    The same seed on the same ratings and verdicts draws the same items. Their number is `wanted` on average. With the
+    ``digest`` of a preview it is refused (code ``cannot_draw``) if other items would be given out now.
     """
     if duty.campaign.state == Campaign.State.CLOSED:
         raise Refused(_("This campaign is closed. Open a new campaign."), code="campaign_closed")
@@ -149,11 +168,21 @@ def draw_next_items(
         Duty.objects.select_for_update().get(pk=duty.pk)  # of two draws at a time the second sees the first
         chosen = secrets.randbelow(allocation.SEEDS) if seed is None else seed
         items, chances = _drawn(next_items(duty=duty, judge=judge, criterion=criterion, wanted=wanted), chosen)
-        allocation.draw(duty=duty, items=items, probabilities=chances, seed=chosen, origin=GIVEN_FORMER)
-        project = duty.campaign.project
-        fields = [f"items={len(items)}", f"criterion={criterion}", f"judge={judge}", f"seed={chosen}"]
-        audit.record(actor=actor, project=project, verb="draw next items", subject=duty, fields=fields)
-    return len(items)
+        if digest and digest != _digest(duty, items, chances):
+            raise _refused("digest", _("The ratings or the judge have changed since: other items are drawn now."))
+        drawn = allocation.draw(duty=duty, items=items, probabilities=chances, seed=chosen, origin=GIVEN_FORMER)
+        wave = Selection.objects.filter(duty=duty).order_by("-wave").values_list("wave", flat=True)[0]
+        fields = [f"items={drawn}", f"criterion={criterion}", f"judge={judge}", f"seed={chosen}", f"wave={wave}"]
+        audit.record(actor=actor, project=duty.campaign.project, verb="draw next items", subject=duty, fields=fields)
+    return drawn
+
+
+def _digest(duty: Duty, items: Sequence[Item], chances: Sequence[float]) -> str:
+    rate = PayRate.objects.filter(duty=duty).values_list("unit", "amount").first()
+    about = repr(
+        (duty.pk, duty.overlap, rate, [(item.pk, chance) for item, chance in zip(items, chances, strict=True)])
+    )
+    return hashlib.sha256(about.encode()).hexdigest()[:32]
 
 
 def _drawn(found: NextItems, seed: int) -> tuple[list[Item], list[float]]:
@@ -171,17 +200,35 @@ def _drawn(found: NextItems, seed: int) -> tuple[list[Item], list[float]]:
 def preview_draw(*, duty: Duty, judge: str, criterion: str, wanted: int, seed: int | None = None) -> DrawPreview:
     """What `draw_next_items` would do with the seed of the preview; nothing is stored. Refused as it would be."""
     chosen = secrets.randbelow(allocation.SEEDS) if seed is None else seed
-    items, _chances = _drawn(next_items(duty=duty, judge=judge, criterion=criterion, wanted=wanted), chosen)
-    known = [mean for mean in _labels(duty, _criterion(duty, criterion)).values() if mean is not None]
-    before = after = None
-    if len(known) > 1 and (spread := stdev(known)) > 0:
-        before = 1.96 * spread / len(known) ** 0.5
-        after = before * (len(known) / (len(known) + len(items))) ** 0.5
+    items, chances = _drawn(next_items(duty=duty, judge=judge, criterion=criterion, wanted=wanted), chosen)
+    before, after, clusters = _half_widths(duty, _criterion(duty, criterion), len(items))
     timed = Annotation.objects.filter(assignment__duty=duty, superseded_at=None, seconds__isnull=False)
     return DrawPreview(
         duty=duty, criterion=criterion, judge=judge, wanted=wanted, seed=chosen, items=len(items),
         seconds=timed.aggregate(mean=Avg("seconds"))["mean"], half_before=before, half_after=after,
+        is_approximate=before is not None and clusters < CLUSTERS_FOR_WIDTH, digest=_digest(duty, items, chances),
     )  # fmt: skip
+
+
+def _half_widths(duty: Duty, criterion: Criterion, more: int) -> tuple[float | None, float | None, int]:
+    """Half the interval of the mean now and with so many more items of as many scenarios each; how many have labels."""
+    from scipy.special import stdtrit
+
+    labels = {pk: mean for pk, mean in _labels(duty, criterion).items() if mean is not None}
+    here = Selection.objects.filter(duty=duty, item__in=labels)
+    if not labels or here.order_by().values("probability").distinct().count() > 1:
+        return None, None, 0
+    mean, sums = sum(labels.values()) / len(labels), defaultdict[str, float](float)
+    for item in Item.objects.filter(pk__in=labels):
+        sums[item.cluster] += labels[item.pk] - mean
+    clusters = len(sums)
+    if clusters < FEWEST_FOR_WIDTH or not any(sums.values()):
+        return None, None, clusters
+    # The spread of clusters' sums of residuals, per item: the standard error of a mean of items in clusters.
+    spread = (sum(value**2 for value in sums.values()) / (clusters - 1)) ** 0.5 * clusters / len(labels)
+    later = clusters * (len(labels) + more) / len(labels)
+    before, after = (float(stdtrit(count - 1, 0.975)) * spread / count**0.5 for count in (clusters, later))
+    return before, after, clusters
 
 
 def open_waves(campaign: Campaign) -> list[OpenWave]:
@@ -205,10 +252,16 @@ def take_back_draw(*, duty: Duty, actor: User | None = None) -> int:
     newest = Selection.objects.filter(duty=duty).order_by("-wave").first()
     if newest is None or newest.origin != GIVEN_FORMER:
         raise Refused(_("The newest items of this task were not drawn here."), code="nothing_drawn")
-    items = allocation.take_back_wave(duty=duty, wave=newest.wave)
-    audit.record(
-        actor=actor, project=duty.campaign.project, verb="take back next items", subject=duty, fields=[f"items={items}"]
-    )
+    with transaction.atomic():
+        drawn = Selection.objects.filter(duty=duty, wave=newest.wave).order_by("item").values_list("item", flat=True)
+        keys = ",".join(map(str, drawn))
+        items = allocation.take_back_wave(duty=duty, wave=newest.wave)
+        own = AuditEntry.objects.filter(verb="draw next items", subject=audit.label(Duty), subject_pk=duty.pk)
+        draws = [entry.fields for entry in own.order_by("-pk") if f"wave={newest.wave}" in entry.fields]
+        about = [part for part in (draws[0] if draws else []) if not part.startswith(("items=", "wave="))]
+        fields = [f"items={items}", f"wave={newest.wave}", *about, f"item_ids={keys}"]
+        project = duty.campaign.project
+        audit.record(actor=actor, project=project, verb="take back next items", subject=duty, fields=fields)
     return items
 
 

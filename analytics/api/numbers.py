@@ -470,6 +470,9 @@ class DrawSerializer(serializers.Serializer[dict[str, Any]]):
     criterion = serializers.CharField()
     wanted = serializers.IntegerField(min_value=1, help_text="the expected number of items; the draw itself varies")
     seed = serializers.IntegerField(required=False, min_value=0, max_value=2**53 - 1)
+    digest = serializers.CharField(
+        required=False, max_length=64, help_text="of a preview: refused if other items would be given out now"
+    )
 
 
 class DrawnSerializer(serializers.Serializer[dict[str, Any]]):
@@ -481,7 +484,8 @@ class DrawnSerializer(serializers.Serializer[dict[str, Any]]):
 class DrawPreviewSerializer(serializers.Serializer[planning.DrawPreview]):
     """What a draw with this `seed` gives out, and the panel's mean half an interval wide before and about after it.
 
-    `hours`, `price_usd` and the widths are null where they are not known. Post the same with this seed to draw.
+    `hours`, `price_usd` and the widths are null where they are not known. Post the same with this `seed` and `digest`
+    to draw exactly these items. `is_approximate`: the widths are of few scenarios.
     """
 
     seed = serializers.IntegerField()
@@ -491,6 +495,8 @@ class DrawPreviewSerializer(serializers.Serializer[planning.DrawPreview]):
     price_usd = serializers.DecimalField(max_digits=12, decimal_places=2, allow_null=True, source="price")
     half_width_before = serializers.FloatField(allow_null=True, source="half_before")
     half_width_after = serializers.FloatField(allow_null=True, source="half_after")
+    is_approximate = serializers.BooleanField()
+    digest = serializers.CharField()
 
 
 class DrawNextItems(APIView):
@@ -500,7 +506,8 @@ class DrawNextItems(APIView):
         current_duty = self._duty(request, project, campaign, duty)
         serializer = DrawSerializer(data=request.query_params)
         serializer.is_valid(raise_exception=True)
-        preview = planning.preview_draw(duty=current_duty, **serializer.validated_data)
+        asked = {name: value for name, value in serializer.validated_data.items() if name != "digest"}
+        preview = planning.preview_draw(duty=current_duty, **asked)
         return Response(DrawPreviewSerializer(preview).data)
 
     @extend_schema(responses={200: DrawnSerializer})

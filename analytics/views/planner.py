@@ -216,7 +216,7 @@ def next_items_offered(campaign: Campaign, choices: QuestionChoices) -> dict[str
 @require_POST
 @login_required
 def draw_next_items_view(request: HttpRequest, project: str, campaign: int) -> HttpResponse:
-    """Show what a draw of the next items would give out; draw them with `create`, with the seed that was shown."""
+    """Show what a draw of the next items would give out; draw them with `create`, exactly as they were shown."""
     current = shown_campaign(request.user, project, campaign)
     duty = current.duties.filter(pk=whole_number(request.POST.get("duty", "")) or 0).first()
     wanted = whole_number(request.POST.get("wanted", "")) or 0
@@ -224,13 +224,15 @@ def draw_next_items_view(request: HttpRequest, project: str, campaign: int) -> H
     try:
         if duty is None:
             raise Refused(_("Choose a task of this campaign."), fields={"duty": _("Choose a task of this campaign.")})
-        if "create" not in request.POST:
+        seed, digest = whole_number(request.POST.get("seed", "")), request.POST.get("digest", "")
+        if "create" not in request.POST or seed is None or not digest:
             preview = planning.preview_draw(duty=duty, wanted=wanted, **about)
             shown = {"preview": preview, "criterion": criterion_names(current)[about["criterion"]]}
             title = {"title": _("The next items to label"), "subtitle": current.name}
             return render(request, "analytics/draw_preview.html", {**_about(current), **title, **shown})
-        seed = whole_number(request.POST.get("seed", ""))
-        drawn = planning.draw_next_items(duty=duty, wanted=wanted, seed=seed, actor=request.user, **about)
+        drawn = planning.draw_next_items(
+            duty=duty, wanted=wanted, seed=seed, digest=digest, actor=request.user, **about
+        )
     except Refused as refused:
         messages.error(request, refused.sentence)
         return redirect("numbers_planner", current.project.slug, current.pk)

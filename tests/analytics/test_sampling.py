@@ -21,7 +21,7 @@ from analytics.stats.planning.pilot import expected_error, inclusion_probabiliti
 from annotation import allocation, pay
 from annotation.desk import leasing, service
 from annotation.desk.answers import Answer
-from annotation.models import Annotation, Campaign, Duty, Rating, Selection
+from annotation.models import Annotation, Campaign, Duty, Rating, ReferenceItem, Selection
 from tests import make
 from tests.analytics import scene
 from tests.annotation import scene as desks
@@ -165,7 +165,7 @@ def test_one_click_draws_items_with_their_probabilities_into_the_duty(
     there = f"/p/kassa/numbers/{campaign.pk}/planner/draw/"
     preview = browser.post(there, body)
     assert preview.status_code == 200 and not Selection.objects.filter(duty=duty, wave=2).exists()
-    shown = dict(re.findall(r'name="(seed|wanted)" value="(\d+)"', preview.content.decode()))
+    shown = dict(re.findall(r'name="(seed|wanted|digest)" value="(\w+)"', preview.content.decode()))
     answer = browser.post(there, {**body, **shown, "create": "1"})
     assert (answer.status_code, answer["Location"]) == (
         302, f"/p/kassa/numbers/{campaign.pk}/planner/#next-items",
@@ -209,7 +209,9 @@ def test_what_was_drawn_is_taken_back_until_the_first_rating(cast: Cast, piloted
     preview = lead.get(there, body).json()
     assert 0 < preview["half_width_after"] < preview["half_width_before"] and preview["price_usd"] is None
     assert preview["hours"] == pytest.approx(preview["assignments"] * 5 / 3600)
-    drawn = lead.post(there, {**body, "seed": preview["seed"]}, content_type="application/json")
+    bound = {**body, "seed": preview["seed"], "digest": preview["digest"]}
+    drawn = lead.post(there, bound, content_type="application/json")
+    first = sorted(Selection.objects.filter(duty=duty, wave=2).values_list("item", flat=True))
     assert (drawn.status_code, drawn.json()) == (201, {"items": preview["items"]})
     page = f"/p/kassa/numbers/{campaign.pk}/planner/"
     shown = lead.get(page).content.decode()
@@ -218,7 +220,8 @@ def test_what_was_drawn_is_taken_back_until_the_first_rating(cast: Cast, piloted
     assert "withdrawn" in lead.post(f"{page}take-back/", {"duty": duty.pk}, follow=True).content.decode()
     assert set(duty.assignments.values_list("item", "slot", "state")) == before
     assert not Selection.objects.filter(duty=duty, wave=2).exists()
-    assert AuditEntry.objects.filter(verb="take back next items").count() == 1
+    withdrawn = AuditEntry.objects.get(verb="take back next items").fields
+    assert {f"seed={preview['seed']}", "wave=2", f"item_ids={','.join(map(str, first))}"} <= set(withdrawn)
     assert lead.delete(there).json()["code"] == "nothing_drawn", "the pilot was not drawn here"
     lead.post(there, body, content_type="application/json")
     taken = leasing.take(duty=duty, annotator=desks.annotator(cast, cast.maarika))
@@ -227,6 +230,49 @@ def test_what_was_drawn_is_taken_back_until_the_first_rating(cast: Cast, piloted
     refusal = lead.delete(there)
     assert (refusal.status_code, refusal.json()["code"]) == (409, "has_ratings")
     assert f"{page}take-back/" not in lead.get(page).content.decode()
+
+
+def test_a_draw_gives_the_previewed_items_or_is_refused(cast: Cast, piloted: tuple[Campaign, Duty]) -> None:
+    campaign, duty = piloted
+    body = {"duty": str(duty.pk), "criterion": "fluency", "judge": "Kohtunik", "wanted": "12"}
+    there, lead = f"/p/kassa/numbers/{campaign.pk}/planner/draw/", cast.client("aino")
+    preview = lead.post(there, body).content.decode()
+    bound = {**body, "create": "1", **dict(re.findall(r'name="(seed|digest)" value="(\w+)"', preview))}
+    for missing in ("seed", "digest"):
+        again = lead.post(there, {name: value for name, value in bound.items() if name != missing})
+        assert again.status_code == 200 and 'name="digest"' in again.content.decode()
+    Rating.objects.filter(annotation__campaign=campaign, score=3).update(score=0)
+    assert "other items are drawn now" in lead.post(there, bound, follow=True).content.decode()
+    assert not Selection.objects.filter(duty=duty, wave=2).exists()
+
+
+def test_reference_items_are_not_drawn(cast: Cast, piloted: tuple[Campaign, Duty]) -> None:
+    campaign, duty = piloted
+    kept = list(campaign.dataset.items.order_by("ordinal"))[N // 2 : N // 2 + 10]
+    ReferenceItem.objects.bulk_create(ReferenceItem(campaign=campaign, item=item, purpose="control") for item in kept)
+    left = planning.next_items(duty=duty, judge="Kohtunik", criterion="fluency", wanted=20)
+    assert len(left.items) == 20 and not {item.pk for item in left.items} & {item.pk for item in kept}
+    assert planning.draw_next_items(duty=duty, judge="Kohtunik", criterion="fluency", wanted=20) == 20
+
+
+def test_the_width_of_a_preview_is_by_scenario_and_not_of_weighted_labels(
+    cast: Cast, piloted: tuple[Campaign, Duty]
+) -> None:
+    campaign, duty = piloted
+    asked: dict[str, Any] = {"duty": duty, "judge": "Kohtunik", "criterion": "fluency", "wanted": 6, "seed": 1}
+    whole = planning.preview_draw(**asked)
+    labels = list(Rating.objects.filter(annotation__campaign=campaign).values_list("score", flat=True))
+    half = (
+        2.0452296 * float(np.std(np.array(labels, dtype=float), ddof=1)) / 30**0.5
+    )  # t at .975 with 29 degrees of freedom
+    assert whole.half_before == pytest.approx(half) and not whole.is_approximate
+    later = list(campaign.dataset.items.order_by("ordinal").values_list("pk", flat=True))[20:]
+    Rating.objects.filter(annotation__item__in=later).delete()
+    Selection.objects.filter(duty=duty, item__in=later).delete()
+    assert planning.preview_draw(**asked).is_approximate
+    first = Selection.objects.filter(duty=duty).order_by("item")[:5].values("pk")
+    Selection.objects.filter(pk__in=list(first.values_list("pk", flat=True))).update(probability=0.25)
+    assert planning.preview_draw(**asked).half_before is None
 
 
 def refused(duty: Duty, **changes: Any) -> str:

@@ -1594,11 +1594,12 @@ class PlainMethods(ServerConnection):
         judge: str,
         wanted: int,
         *,
+        digest: str | None = None,
         seed: int | None = None,
     ) -> types.DrawPreview:
         """What `draw_next_items` would give out with the ``seed`` of the answer; stores nothing."""
         asked: dict[str, Any] = {"criterion": criterion, "judge": judge, "wanted": wanted}
-        asked |= given(seed=seed)
+        asked |= given(digest=digest, seed=seed)
         address = self.at("campaigns/{}/duties/{}/next-items/", campaign, duty)
         return cast(types.DrawPreview, self.json("GET", address, params=asked))
 
@@ -1617,10 +1618,11 @@ class PlainMethods(ServerConnection):
         wanted: int,
         *,
         seed: int | None = None,
+        digest: str | None = None,
     ) -> types.Drawn:
         """Draw about ``wanted`` more items into a duty, more often where the ``judge`` may be wrong."""
         sent: dict[str, Any] = {"judge": judge, "criterion": criterion, "wanted": wanted}
-        sent |= given(seed=seed)
+        sent |= given(seed=seed, digest=digest)
         address = self.at("campaigns/{}/duties/{}/next-items/", campaign, duty)
         return cast(types.Drawn, self.json("POST", address, json=sent))
 

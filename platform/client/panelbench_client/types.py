@@ -952,12 +952,13 @@ class Draw(TypedDict):
     criterion: str
     wanted: int
     seed: NotRequired[int]
+    digest: NotRequired[str]
 
 
 class DrawPreview(TypedDict):
     """What a draw with this `seed` gives out, and the panel's mean half an interval wide before and about after it.
-    `hours`, `price_usd` and the widths are null where they are not known. Post the same with this seed to
-    draw.
+    `hours`, `price_usd` and the widths are null where they are not known. Post the same with this `seed` and
+    `digest` to draw exactly these items. `is_approximate`: the widths are of few scenarios.
     """
 
     seed: int
@@ -967,6 +968,8 @@ class DrawPreview(TypedDict):
     price_usd: Decimal | None
     half_width_before: float | None
     half_width_after: float | None
+    is_approximate: bool
+    digest: str
 
 
 class Drawn(TypedDict):
