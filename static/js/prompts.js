@@ -25,14 +25,17 @@ export class Draft {
     this.other.querySelector("[data-take-other]").addEventListener("click", () => this.#chosen(true));
     this.other.querySelector("[data-keep-own]").addEventListener("click", () => this.#chosen(false));
     const { key, text, basedOn } = this.#kept();
-    if (this.form.dataset.done.split(" ").includes(key)) this.#keep(null); // it has reached the server as a submission
-    else if (!this.other.hidden) this.#choose(this.other.querySelector("[data-other-text]").textContent);
+    const isTyped = this.text.value !== this.text.defaultValue; // before this script was there
+    if (this.form.dataset.done.split(" ").includes(key)) {
+      this.#keep(null); // it has reached the server as a submission
+      if (isTyped) this.#later(PAUSE);
+    } else if (!this.other.hidden) this.#choose(this.other.querySelector("[data-other-text]").textContent);
     else if (text && text !== this.text.value) {
-      if (basedOn === this.basedOn.value) {
+      if (basedOn === this.basedOn.value && !isTyped) {
         this.text.value = text;
         this.#later(0);
       } else this.#choose(text);
-    }
+    } else if (isTyped) this.#later(PAUSE);
     this.text.addEventListener("input", () => this.#later(PAUSE));
     this.form.addEventListener("submit", (event) => this.#submit(event));
     this.text.addEventListener("keydown", (event) => {

@@ -114,12 +114,13 @@ const submission = new Submission({
 const kept = unsent.read();
 const before = new Map(kept?.fields);
 const restored = boxes.map((box) => before.get(box.name) ?? box.value);
+const isTyped = boxes.some((box) => box.value !== box.defaultValue); // before this script was there
 if (kept && JSON.stringify(restored) !== JSON.stringify(entered())) {
-  if (before.get("based_on") === form.elements.based_on.value) {
+  if (before.get("based_on") === form.elements.based_on.value && !isTyped) {
     for (const [place, box] of boxes.entries()) box.value = restored[place];
     draft.change();
   } else choose(restored);
-}
+} else if (isTyped) draft.change();
 
 for (const box of boxes) {
   count(box);

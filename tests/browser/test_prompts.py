@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from playwright.sync_api import expect
 
@@ -49,7 +51,8 @@ def test_a_prompt_is_kept_submitted_and_reviewed(cast: Cast, visit_as: VisitAs) 
     page = visit_as("aino", there)
     expect(page.get_by_text("1 / 0 / 2")).to_be_visible()
     found["lead"] = audited(page)
-    page.get_by_role("button", name="Store 1 prompt as a dataset").click()
+    with page.expect_navigation():
+        page.get_by_role("button", name="Store 1 prompt as a dataset").click()
     with page.expect_navigation():
         page.get_by_role("link", name="Have models answer").click()
     found["answers"] = audited(page)
@@ -106,3 +109,27 @@ def test_of_two_devices_the_older_text_does_not_replace_the_newer_draft(cast: Ca
     assert CollectedPrompt.objects.get().draft == "Neljas, siin."
     field.press("Control+Enter")
     expect(page.get_by_text("Submitted. Somebody else reviews it now.")).to_be_visible()
+
+
+def test_what_is_typed_before_the_script_has_come_is_kept(cast: Cast, visit_as: VisitAs) -> None:
+    made = prompt_collections.create_collection(
+        project=cast.kassa, name="Kogu “3”", slots=[WantedPrompts("Kiri", "", "", "et", 1)], guidelines={}
+    )
+    prompt_collections.set_member(collection=made, user=cast.maarika, writes=True, reviews=False)
+    page = visit_as("maarika", f"/p/kassa/prompts/{made.pk}/")
+    waiting: list[Any] = []
+
+    def hold(route: Any) -> None:
+        waiting.append(route)
+
+    page.route("**/prompts*.js", hold)
+    page.get_by_role("link", name="Kiri").first.click(no_wait_after=True)
+    page.get_by_label("Prompt").fill("Kirjuta naabrile «õhtul»")
+    while not waiting:
+        page.wait_for_timeout(50)
+    for route in waiting:
+        route.continue_()
+    expect(page.get_by_text("Kept as a draft.")).to_be_visible()
+    page.unroute_all(behavior="ignoreErrors")
+    page.reload()
+    expect(page.get_by_label("Prompt")).to_have_value("Kirjuta naabrile «õhtul»")
