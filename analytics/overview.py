@@ -101,9 +101,7 @@ def steps(project: Project, user: User, held: Holdings, listed: Sequence[Campaig
     rated = [campaign for campaign in listed if campaign.annotations]  # type: ignore[attr-defined]
     newest = max(rated or listed, key=lambda campaign: campaign.pk, default=None)
     study = reverse("study", args=[slug, newest.pk]) if rated and newest else ""
-    report = (
-        f"{reverse('export', args=[slug])}?what=report&campaign={newest.pk}#export-report" if rated and newest else ""
-    )
+    report = reverse("report", args=[slug, newest.pk]) if rated and newest else ""
     lacks_people = held.panels and not held.annotators
     return [
         Step(
@@ -146,7 +144,7 @@ def steps(project: Project, user: User, held: Holdings, listed: Sequence[Campaig
         Step(
             title=_("Add a judge"),
             why=_("A model that rates the same items."),
-            verb=_("Declare"),
+            verb=_("Add"),
             address=reverse("judges", args=[slug]),
             is_done=bool(held.judges),
         ),

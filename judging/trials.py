@@ -11,6 +11,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
+from functools import partial
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -24,17 +25,16 @@ from accounts.models import Project, User
 from accounts.refusals import Refused
 from annotation.models import Criterion, Item, RubricVersion
 from judging import judges, providers, requests
-from judging.asking import allowances, budgets, prices
-from judging.asking.bills import Bill
+from judging.asking import allowances, budgets
 from judging.asking.budgets import Cap, Committed
-from judging.asking.client import ProviderAnswer, ProviderRefused, ProviderUnavailable
-from judging.asking.paid_requests import PaidRequest, paid_request
+from judging.asking.client import ProviderAnswer
+from judging.asking.paid_requests import PaidRequest
 from judging.asking.refused_parts import TOKEN_LIMITS
-from judging.asking.sending import ask_once
 from judging.models import Call, GenerationPlan, Judge, JudgeRun, JudgeTrial, Verdict
 from judging.prompts import CriterionBrief, PromptVariant, render, response_schema
 from judging.replies import parse
 from judging.requests import Prompt
+from judging.single_requests import ask_of_row
 from judging.versions import examples
 
 logger = logging.getLogger(__name__)
@@ -133,7 +133,9 @@ def carry_out_trials(series: UUID) -> None:
     """Make the calls of a series that nobody has made, one after the other. A failure is stored with its call."""
     for trial in JudgeTrial.objects.filter(series=series, sent_at=None, ended_at=None).select_related("project"):
         try:
-            answer = _answer(trial)
+            answer = ask_of_row(
+                trial, asker=_judge(trial), schema=trial.request["schema"], reserve=partial(_reserve, trial)
+            )
             verdicts = _read(trial, answer)
             JudgeTrial.objects.filter(pk=trial.pk, ended_at=None).update(
                 verdicts=verdicts,
@@ -179,30 +181,6 @@ def _end_lost(keys: Sequence[int]) -> None:
         open_calls.update(reason=sentence, **ended)
 
 
-def _answer(trial: JudgeTrial) -> ProviderAnswer:
-    judge = _judge(trial)
-    endpoint = judges.endpoint(judge)
-    request = paid_request(
-        provider=trial.provider,
-        model=trial.model,
-        messages=trial.request["messages"],
-        schema=trial.request["schema"],
-        parameters=trial.parameters,
-        price=prices.price(judge),
-        prices=prices.price_list(trial.provider),
-        api=endpoint.api,
-    )
-    return ask_once(
-        request,
-        endpoint=endpoint,
-        refused=judges.refused_by_model(judge),
-        seconds=judges.pace(judge).timeout,
-        reserve=lambda: _reserve(trial, request),
-        give_back=lambda: _give_back(trial),
-        book=lambda bill, came: _book(trial, bill, came),
-    )
-
-
 def _judge(trial: JudgeTrial) -> Judge:
     """The tested judge, unsaved, for functions that need one."""
     return Judge(project=trial.project, provider=trial.provider, model=trial.model, parameters=trial.parameters)
@@ -220,23 +198,6 @@ def _reserve(trial: JudgeTrial, request: PaidRequest) -> None:
         unsent = JudgeTrial.objects.filter(pk=trial.pk, sent_at=None, ended_at=None)
         if not unsent.update(reserved=request.worst_case, sent_at=timezone.now()):
             raise Refused(_("Another worker makes this call."), code="taken")
-
-
-def _give_back(trial: JudgeTrial) -> None:
-    JudgeTrial.objects.filter(pk=trial.pk).update(reserved=None, sent_at=None)
-
-
-def _book(trial: JudgeTrial, bill: Bill, came: ProviderAnswer | ProviderUnavailable | ProviderRefused) -> None:
-    with transaction.atomic():
-        stored = JudgeTrial.objects.filter(pk=trial.pk)
-        stored.update(cost=bill.cost, estimated=bill.estimated, doubt=bill.doubt)
-        if isinstance(came, ProviderAnswer):
-            stored.update(reply=came.raw, answer=came.stored)
-        elif isinstance(came, ProviderUnavailable):
-            stored.update(reply={"body": came.body})
-        if bill.stops:
-            project = trial.project_id
-            budgets.stop_asking(project, provider=trial.provider, model=trial.model, reason=bill.stops)
 
 
 def _read(trial: JudgeTrial, answer: ProviderAnswer) -> list[dict[str, Any]]:

@@ -36,10 +36,8 @@ from annotation.models import Item, Rating
 from annotation.selections import new_seed, selected_items
 from judging import judges, requests, runs, spending
 from judging.asking import allowances, budgets, client, prices
-from judging.asking.bills import Bill
 from judging.asking.budgets import Committed
-from judging.asking.paid_requests import PaidRequest, paid_request
-from judging.asking.sending import ask_once
+from judging.asking.paid_requests import PaidRequest
 from judging.models import (
     Alignment,
     AlignmentCandidate,
@@ -50,6 +48,7 @@ from judging.models import (
 )
 from judging.prompts import ItemText, Message, Turn, fence, neutralise
 from judging.replies import CUT_OFF
+from judging.single_requests import ask_of_row
 from judging.versions import alignment, examples
 
 MOST_STEPS = 50
@@ -287,26 +286,8 @@ def _answer(proposal: AlignmentProposal) -> client.ProviderAnswer:
     """Reserve the cost, send the request, and store the reply with its cost. Refused if no reply came."""
     if not proposal.request:
         raise Refused(erased_words(), code="erased")
-    asker = _asker(proposal)
-    endpoint = judges.endpoint(asker)
-    request = paid_request(
-        provider=proposal.provider,
-        model=proposal.model,
-        messages=proposal.request["messages"],
-        schema=SCHEMA,
-        parameters=proposal.parameters,
-        price=prices.price(asker),
-        prices=prices.price_list(proposal.provider),
-        api=endpoint.api,
-    )
-    return ask_once(
-        request,
-        endpoint=endpoint,
-        refused=judges.refused_by_model(asker),
-        seconds=judges.pace(asker).timeout,
-        reserve=lambda: _reserve(proposal, request),
-        give_back=lambda: _unsent(proposal),
-        book=lambda bill, came: _book(proposal, bill, came),
+    return ask_of_row(
+        proposal, asker=_asker(proposal), schema=SCHEMA, reserve=lambda request: _reserve(proposal, request)
     )
 
 
@@ -329,29 +310,6 @@ def _reserve(proposal: AlignmentProposal, request: PaidRequest) -> None:
         if not unsent.update(reserved=request.worst_case, sent_at=timezone.now()):
             proposal.refresh_from_db(fields=["reason"])
             raise Refused(proposal.reason, code="bill")  # the bill of another request has stopped it
-
-
-def _unsent(proposal: AlignmentProposal) -> None:
-    AlignmentProposal.objects.filter(pk=proposal.pk).update(reserved=None, sent_at=None)
-
-
-def _book(
-    proposal: AlignmentProposal,
-    bill: Bill,
-    came: client.ProviderAnswer | client.ProviderUnavailable | client.ProviderRefused,
-) -> None:
-    """Store the cost, and also the reply if the request was not deleted (`redact_proposals`) while it was in flight."""
-    stored = AlignmentProposal.objects.filter(pk=proposal.pk)
-    with transaction.atomic():
-        stored.update(cost=bill.cost, estimated=bill.estimated, doubt=bill.doubt)
-        kept = stored.exclude(request={})
-        if isinstance(came, client.ProviderAnswer):
-            kept.update(reply=came.raw, answer=came.stored)
-        elif isinstance(came, client.ProviderUnavailable):
-            kept.update(reply={"body": came.body})
-        if bill.stops:
-            project = proposal.alignment.project_id
-            budgets.stop_asking(project, provider=proposal.provider, model=proposal.model, reason=bill.stops)
 
 
 class PaidProposals:

@@ -59,7 +59,7 @@ def test_study_and_report_are_offered_once_something_is_rated(cast: Cast) -> Non
     assert path_of(cast, "aino")["Collect ratings"][1] == f"/p/kassa/campaigns/{campaign.pk}/"
     make.rated(campaign, {"fluency": {"r1": [1, 2, 3, 0], "r2": [1, 2, 2, 0]}})
     assert path_of(cast, "boris")["Read the study"][1] == f"/p/kassa/numbers/{campaign.pk}/study/"
-    assert path_of(cast, "boris")["Write the report"][1].endswith(f"campaign={campaign.pk}#export-report")
+    assert path_of(cast, "boris")["Write the report"][1].endswith(f"/numbers/{campaign.pk}/report/")
     scene.compute(campaign)
     assert "Read the study" not in path_of(cast, "boris")
 
