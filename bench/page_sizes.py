@@ -1,8 +1,9 @@
 """Words, numbers, links and height of the pages that a lead opens: ``python -m bench.page_sizes``.
 
 It signs in to a running demo (``panelbench demo``) and opens each page of a campaign's tabs at 1,280 px, scrolls to its
-end and waits until no figure is being computed. Counted is what can be seen without opening a fold. ``--keep FILE``
-keeps what it measured; ``--before FILE`` writes results/page_sizes.md with what was kept beside it.
+end and waits until no figure is being computed. Counted is what can be seen without opening a fold, always in English:
+the profile is set to it first, and a page in another language ends the count. ``--keep FILE`` keeps what it measured;
+``--before FILE`` writes results/page_sizes.md with what was kept beside it.
 """
 
 from __future__ import annotations
@@ -52,6 +53,8 @@ def page_size(page: Page, address: str, seconds: float) -> dict[str, int] | None
     answer = page.goto(address)
     if answer is None or answer.status != 200:
         return None
+    if (language := page.locator("html").get_attribute("lang")) != "en":
+        raise SystemExit(f"{address} is in {language}: sizes are counted in English")
     until = time.monotonic() + seconds
     while time.monotonic() < until:
         page.evaluate("scrollTo(0, document.documentElement.scrollHeight)")
@@ -84,6 +87,10 @@ def _main() -> None:
         page.locator("#id_password").fill(options.password)
         page.keyboard.press("Enter")
         page.wait_for_url(lambda address: "/account/login/" not in address)
+        page.goto("/me/")
+        page.locator("#id_ui_language").select_option("en")
+        page.locator("form", has=page.locator("#id_ui_language")).locator("button[type=submit]").click()
+        page.wait_for_load_state()
         found = {}
         for name, address in TABS.items():
             if name.startswith(options.only):

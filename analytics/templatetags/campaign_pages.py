@@ -70,8 +70,16 @@ GROUPS = (
     (
         _("Settings"),
         (
-            CampaignPage(_("Campaign"), "campaign"),
-            CampaignPage(_("Qualification"), "qualification"),
+            CampaignPage(
+                _("Campaign"),
+                "campaign",
+                ("duty", "duty_new", "duties_by_rules", "selection", "selection_new", "rubric_change"),
+            ),
+            CampaignPage(
+                _("Qualification"),
+                "qualification",
+                ("references", "reference_form", "standing", "guideline", "guideline_new"),
+            ),
             CampaignPage(_("Questions"), "annotator_questions", is_for_leads=True),
             CampaignPage(_("Questionnaire"), "questionnaire", is_for_leads=True),
         ),

@@ -496,6 +496,19 @@ def test_every_page_about_a_campaign_links_to_all_groups_and_to_the_pages_of_its
         assert "campaign-pages" not in client.get(f"/p/kassa/judges/?campaign={wrong}").content.decode()
 
 
+def test_pages_below_the_settings_of_a_campaign_have_its_tabs_with_settings_current_and_the_way_back(
+    cast: Cast, campaign: Campaign
+) -> None:
+    client, settings = cast.client("aino"), f"/p/kassa/campaigns/{campaign.pk}/"
+    for below in ("duties/new/", "duties/by-rules/", "selections/new/", "rubric/", "references/", "references/edit/"):
+        page = client.get(settings + below).content.decode()
+        assert f'<a href="{settings}" aria-current="true">Settings</a>' in page, below
+        crumbs = page.partition('<p class="crumbs">')[2].partition("</p>")[0]
+        assert re.findall(r'<a href="([^"]+)">', crumbs)[:3] == [
+            "/p/kassa/campaigns/", f"/p/kassa/numbers/{campaign.pk}/study/", settings,
+        ], below  # fmt: skip
+
+
 def test_the_addresses_of_stability_lead_on_to_generators(cast: Cast, campaign: Campaign) -> None:
     there = f"/p/kassa/numbers/{campaign.pk}"
     for address, now in (("", ""), ("?judge=Kohtunik", "?judge=Kohtunik"), ("ranks/?judge=K", "ranks/?judge=K")):
