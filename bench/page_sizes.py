@@ -59,7 +59,7 @@ def page_size(page: Page, address: str, seconds: float) -> dict[str, int] | None
     while time.monotonic() < until:
         page.evaluate("scrollTo(0, document.documentElement.scrollHeight)")
         page.wait_for_timeout(500)
-        if not page.locator("main :is([hx-trigger='every 2s'], [hx-trigger='revealed'])").count():
+        if not page.locator("main :is([hx-trigger^='every'], [hx-trigger='revealed'])").count():
             break
     text, links, height = page.evaluate(MEASURED)
     words = re.findall(r"[^\W\d_][\w’'-]*", text)
