@@ -19,7 +19,18 @@ from django.db.models.functions import Length
 from accounts.models import Project
 from annotation import evidence
 from annotation.blinding import CANDIDATES
-from annotation.models import Annotation, Annotator, Campaign, Criterion, Dataset, Duty, Item, Rating, Selection
+from annotation.models import (
+    Annotation,
+    Annotator,
+    Campaign,
+    Criterion,
+    CuratedItem,
+    Dataset,
+    Duty,
+    Item,
+    Rating,
+    Selection,
+)
 from annotation.readers import NAMED_FIELDS
 from annotation.writers.tables import BATCH, Column, Table
 
@@ -91,20 +102,17 @@ def consistent() -> Iterator[None]:
 
 # --- items ----------------------------------------------------------------------------------------------------------
 def items(dataset: Dataset) -> Table:
-    """The items of a dataset in the form that our importer reads. Named fields that no item has are left out."""
+    """The items of a dataset in the form that our importer reads. Named fields that no item has are left out. Those of
+    a random sample have its probability and stratum among their attributes, so that every format keeps them."""
     fields = _fields(dataset)
-    return Table(dataset.name, item_columns(fields), _items(dataset, fields))
-
-
-def item_columns(fields: Sequence[str]) -> tuple[Column, ...]:
-    """The columns of items that have these named fields."""
-    return (
+    columns = (
         *(Column(name) for name in ("id", "language", "generator", "scenario", "title")),
         Column("turns", "turns"),
         *(Column(name, "texts" if name == "passages" else "text", optional=True) for name in fields),
         Column("content_warning"),
         Column("attributes", "object"),
     )
+    return Table(dataset.name, columns, _items(dataset, fields))
 
 
 def _fields(dataset: Dataset) -> tuple[str, ...]:
@@ -115,10 +123,15 @@ def _fields(dataset: Dataset) -> tuple[str, ...]:
 
 
 def _items(dataset: Dataset, fields: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+    draws = CuratedItem.objects.filter(item__in=Item.objects.of(dataset)).exclude(probability=None)
+    drawn = {
+        item: {"inclusion_probability": probability, "stratum": stratum}
+        for item, probability, stratum in draws.values_list("item", "probability", "stratum")
+    }
     read = ("external_id", "language", "generator", "scenario", "title", "turns", "fields", "content_warning")
-    rows = Item.objects.of(dataset).values_list(*read, "attributes")
-    for *head, turns, texts, warning, attributes in rows.iterator(BATCH):
-        yield (*head, turns, *(texts.get(name) for name in fields), warning, attributes)
+    rows = Item.objects.of(dataset).values_list("pk", *read, "attributes")
+    for pk, *head, turns, texts, warning, attributes in rows.iterator(BATCH):
+        yield (*head, turns, *(texts.get(name) for name in fields), warning, {**attributes, **drawn.get(pk, {})})
 
 
 # --- raters ---------------------------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from accounts import access, audit
 from accounts.inputs import whole_number
 from accounts.models import Project, Role, Scope, Token, User
 from accounts.refusals import Refused
-from analytics.exporting import bundles, combined_rows, hugging_face, training_sets
+from analytics.exporting import bundles, combined_rows, croissant_folders, hugging_face, training_sets
 from analytics.models import BY_WORKER
 from analytics.questions.asked import asked_question
 from analytics.ratings.item_attributes import ItemAttributes
@@ -97,6 +97,7 @@ FORMATS: dict[str, tuple[str, ...]] = {
     "campaign": ("json",),
     "label-studio": ("json", "xml"),
     "hugging-face": ("zip",),
+    "croissant": ("zip",),
     "report": ("html", "pdf", "zip"),
     "recomputation": ("zip",),
     "bundle": ("zip",),
@@ -106,6 +107,7 @@ PARQUET = "parquet"
 SUBJECTS = {
     "items": "dataset",
     "dataset-verdicts": "dataset",
+    "croissant": "dataset",
     "rubric": "rubric",
     **dict.fromkeys(("ratings", "verdicts", "scores", "adjudications"), "campaign"),
     **dict.fromkeys(("training-set", "campaign"), "campaign"),
@@ -441,6 +443,10 @@ def _hugging_face(export: Export) -> Iterator[bytes]:
     return archives.spooled(lambda out: hugging_face.write_hugging_face(study, out))
 
 
+def _croissant(export: Export) -> Iterator[bytes]:
+    return archives.spooled(lambda out: croissant_folders.write_croissant(export.subject, out))
+
+
 def _bundle(export: Export) -> Iterator[bytes]:
     return bundles.bundle_pieces(export.project, replies=export.options.replies, renumbered=export.options.renumbered)
 
@@ -450,6 +456,7 @@ _DOCUMENT_MAKERS: dict[str, Callable[[Export], Iterable[bytes]]] = {
     "campaign": lambda export: [_campaign(export)],
     "label-studio": _label_studio,
     "hugging-face": _hugging_face,
+    "croissant": _croissant,
     "bundle": _bundle,
 }
 
@@ -533,7 +540,7 @@ def row_count(export: Export) -> int:
     """How many rows of the database it is made of; one for a document."""
     if export.what == "bundle":
         return _in(export.project)
-    if export.what == "items":
+    if export.what in {"items", "croissant"}:
         return Item.objects.of(export.subject).count()
     if export.what in {"rubric", "campaign"} or export.kind == "xml":
         return 1

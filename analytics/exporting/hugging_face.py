@@ -14,8 +14,9 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from itertools import pairwise
-from typing import Any, BinaryIO, NamedTuple
+from typing import IO, Any, BinaryIO, NamedTuple, cast
 from zipfile import ZIP_DEFLATED, ZipFile
 
 import yaml
@@ -31,7 +32,7 @@ from analytics.figures import SMALL, Figure
 from analytics.models import Snapshot
 from analytics.ratings.exclusions import not_blind
 from annotation import exports as rated
-from annotation.models import Annotation, Campaign, Curation, Item
+from annotation.models import Annotation, Campaign, Curation, Dataset, Item
 from annotation.readers import (
     CriterionDocument,
     RubricDocument,
@@ -43,7 +44,8 @@ from annotation.readers import (
 from annotation.rubrics import translation_counts
 from annotation.sampling.limits import limits_of
 from annotation.writers import formats
-from annotation.writers.archives import dateless
+from annotation.writers.archives import MemberContent, dateless, write_member
+from annotation.writers.croissant import CROISSANT_NAME, CroissantDataset, DescribedFile, Digested
 from annotation.writers.tables import Column, Table, nested
 from judging import exports as judged
 from judging.models import JudgeRun
@@ -59,6 +61,10 @@ ABOUT = {
 }
 
 
+PSEUDONYMS = "Raters have pseudonyms. Rationales are free text in which people may say who they are."
+OTHER_FILES = {"README.md": "The data card, for people", "rubric.yaml": "The rubric, with its scales and anchors"}
+
+
 class Study(NamedTuple):
     """What goes into the folder: its tables, of which those without rows are left out, and the judges' runs."""
 
@@ -71,13 +77,23 @@ def write_hugging_face(study: Study, out: BinaryIO) -> None:
     """Write the folder. The numbers are computed first if they are stale."""
     snapshot = snapshots.snapshot(campaign=study.campaign)
     with rated.consistent(), ZipFile(out, "w", ZIP_DEFLATED) as archive, translation.override("en"):
-        kept = [file for file in (_kept(archive, name, make()) for name, make in study.tables.items()) if file.rows]
+        tables = [written_table(archive, name, make()) for name, make in study.tables.items()]
+        kept = [file for file in tables if file.rows]
         card = _card(study, kept, snapshot)
-        archive.writestr(dateless("README.md"), card.as_markdown())
-        archive.writestr(dateless("rubric.yaml"), card.rubric.as_yaml())
+        texts = {"README.md": card.as_markdown(), "rubric.yaml": card.rubric.as_yaml()}
+        others = [
+            DescribedFile(name=path, path=path, about=OTHER_FILES[path], content=_written_text(archive, path, text))
+            for path, text in texts.items()
+        ]
+        description = card.as_croissant(campaign=study.campaign, others=others)
+        archive.writestr(dateless(CROISSANT_NAME), description.as_json())
 
 
-def _kept(archive: ZipFile, name: str, table: Table) -> File:
+def _written_text(archive: ZipFile, path: str, text: str) -> MemberContent:
+    return write_member(archive, dateless(path), [text.encode()])
+
+
+def written_table(archive: ZipFile, name: str, table: Table) -> File:
     """Write a table, if it has rows; returns what the card says of it."""
     kind = "parquet" if parquet_is_installed() else "jsonl"
     path = f"data/{name}.{formats.FORMATS[kind].ending}"
@@ -87,8 +103,9 @@ def _kept(archive: ZipFile, name: str, table: Table) -> File:
         return File(name, path, ABOUT[name], 0)
     counted = _Counted(first, rows)
     with archive.open(dateless(path), "w", force_zip64=True) as member:
-        formats.write(_flat(Table(table.name, table.columns, counted)), kind, member)
-    return File(name, path, ABOUT[name], counted.count)
+        digested = Digested(member)
+        formats.write(_flat(Table(table.name, table.columns, counted)), kind, cast(IO[bytes], digested))
+    return File(name, path, ABOUT[name], counted.count, digested.content, table.columns)
 
 
 class _Counted:
@@ -168,13 +185,8 @@ def _judge(run: JudgeRun) -> dict[str, Any]:
 
 def study_limits(campaign: Campaign, runs: Sequence[JudgeRun]) -> Iterator[str]:
     """The limits that a reader must know before using the campaign's ratings and verdicts."""
-    yield "Raters have pseudonyms. Rationales are free text in which people may say who they are."
-    if campaign.dataset.simulated:
-        yield "The items were generated for this study; they are not real conversations."
-    if curation := Curation.objects.filter(dataset=campaign.dataset).first():
-        with translation.override("en"):
-            yield f"The items were chosen out of a larger dataset, seed {curation.seed}."
-            yield from limits_of(curation.rule, curation.certificate)
+    yield PSEUDONYMS
+    yield from dataset_limits(campaign.dataset)
     if any(run.judge.simulated for run in runs):
         yield "At least one judge is simulated: its verdicts are invented and only for tests."
     if not_blind(campaign):
@@ -183,7 +195,19 @@ def study_limits(campaign: Campaign, runs: Sequence[JudgeRun]) -> Iterator[str]:
         yield "Some raters are positions in a file, not persons: the same name may stand for different people."
 
 
+def dataset_limits(dataset: Dataset) -> Iterator[str]:
+    """The limits that a reader must know before using the items of a dataset."""
+    if dataset.simulated:
+        yield "The items were generated for this study; they are not real conversations."
+    if curation := Curation.objects.filter(dataset=dataset).first():
+        with translation.override("en"):
+            yield f"The items were chosen out of a larger dataset, seed {curation.seed}."
+            yield from limits_of(curation.rule, curation.certificate)
+
+
 # --- the data card: the README of a published study ------------------------------------------------------------------
+KEYWORDS = ("human-evaluation", "llm-as-a-judge", "panelbench")
+NOTHING = MemberContent(0, sha256().hexdigest())
 SPLIT = "train"  # the name that the Hub expects of data that is not split
 SIZES = ((10**3, "1K"), (10**4, "10K"), (10**5, "100K"), (10**6, "1M"), (10**7, "10M"), (10**8, "100M"), (10**9, "1B"))
 _KNOWN_LICENCE = re.compile(
@@ -202,6 +226,13 @@ class File:
     path: str
     about: str
     rows: int
+    content: MemberContent = NOTHING
+    columns: Sequence[Column] = ()
+
+    def described(self) -> DescribedFile:
+        """The same for `croissant.json`."""
+        about = f"A row is {self.about}; {self.rows:,} rows"
+        return DescribedFile(name=self.name, path=self.path, about=about, content=self.content, columns=self.columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,7 +299,7 @@ class Card:
             "size_categories": [size_in_words(max((file.rows for file in self.files), default=0))],
             "task_categories": ["text-classification"],
             "annotations_creators": makers or ["no-annotation"],
-            "tags": ["human-evaluation", "llm-as-a-judge", "panelbench"],
+            "tags": list(KEYWORDS),
             "configs": [
                 {
                     "config_name": each.name,
@@ -278,6 +309,43 @@ class Card:
                 for number, each in enumerate(self.files)
             ],
         }
+
+    def as_croissant(self, *, campaign: Campaign, others: Sequence[DescribedFile]) -> CroissantDataset:
+        """The same for machines, `croissant.json`, with what is known of how people and judges rated."""
+        source, figures = self.rubric.source_language, [figure for figure in self.figures if figure.number]
+        asked = ((each.key, _in(each.question or each.definition, source)) for each in self.rubric.criteria)
+        return CroissantDataset(
+            name=self.title,
+            description=self.summary,
+            creator=campaign.project.name,
+            licence=self.licence,
+            version=campaign.dataset.version,
+            published=campaign.created_at.date(),
+            languages=[language.tag for language in self.languages],
+            cite_as="\n".join(list(self._citation())[1:-1]),
+            keywords=KEYWORDS,
+            files=[*(file.described() for file in self.files), *others],
+            responsible={
+                "dataCollection": "\n".join(self._collection()),
+                "dataAnnotationProtocol": [f"{key}: {question}" if question else key for key, question in asked],
+                "dataAnnotationPlatform": [f"Panelbench {self.version}"],
+                "dataAnnotationAnalysis": [
+                    f"{figure.criterion}, {figure.language or 'all'}: {figure.statistic.replace('_', ' ')} "
+                    f"{figure.number} {figure.interval or figure.why}, {figure.basis}"
+                    for figure in figures
+                ],
+                "annotationsPerItem": "; ".join(
+                    f"{duty['panel']['name']}: {duty['annotators_per_item']}" for duty in self.design["duties"]
+                ),
+                "annotatorDemographics": [statement(panel) for panel in self.panels],
+                "machineAnnotationTools": [
+                    ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in judge.items() if value)
+                    for judge in self.judges
+                ],
+                "personalSensitiveInformation": [PSEUDONYMS],
+                "dataLimitations": [limit for limit in self.limitations if limit != PSEUDONYMS],
+            },
+        )
 
     def _body(self) -> Iterator[str]:
         parts = (
@@ -300,7 +368,11 @@ class Card:
         yield from markdown_table(("Configuration", "File", "A row is", "Rows"), rows)
         yield from ("", "```python", "from datasets import load_dataset", "")
         yield from (f'{file.name} = load_dataset("PATH", "{file.name}", split="{SPLIT}")' for file in self.files)
-        yield "```"
+        yield from (
+            "```",
+            "",
+            f"`{CROISSANT_NAME}` describes the files and their columns for machines (Croissant 1.0).",
+        )
 
     def _languages(self) -> list[str]:
         rows = ((language.tag, language.name, language.items, language.generators) for language in self.languages)

@@ -170,6 +170,11 @@ CARDS = (
         ("rationales", "renumbered", "replies", "revisions", "every_run"),
     ),
     ExportCard(
+        _("Croissant"),
+        _("A folder with the items and a description of its columns that machines read."),
+        (("croissant", _("Folder")),),
+    ),
+    ExportCard(
         _("Report"),
         _("Methods, tables, figures, exclusions, thresholds and data statement; the ZIP has LaTeX, CSV and SVG, too."),
         (("report", _("Report")),),

@@ -376,9 +376,9 @@ def _tar_files(name: str, tape: BinaryIO, bounds: UnpackBounds) -> int:
 
 
 def is_not_data(path: str) -> bool:
-    """Whether a file is not data, but a resource fork, a dotfile, a paper or a licence."""
+    """Whether a file is not data, but a resource fork, a dotfile, a paper, a licence or a description of the data."""
     parts = PurePosixPath(path.replace("\\", "/").lower()).parts
-    if not parts or parts[0] == "__macosx" or parts[-1] in {"thumbs.db", "desktop.ini"}:
+    if not parts or parts[0] == "__macosx" or parts[-1] in {"thumbs.db", "desktop.ini", "croissant.json"}:
         return True
     dotted, last = any(part.startswith(".") and part != ".." for part in parts), parts[-1]
     return dotted or last.endswith(_PROSE) or last.partition(".")[0] in _PROSE_NAMES

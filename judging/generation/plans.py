@@ -7,6 +7,7 @@ paid for. No counter is stored: progress, and whether a plan has finished, are r
 
 from __future__ import annotations
 
+import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -301,7 +302,7 @@ def plan_generator(
     refuse_unlimited(parameters, field_name)
     for step in _sampled_steps(role) if spec.conversation else ():
         refuse_unlimited(judges.checked_parameters(sampled_parameters(spec, step, parameters)), "spec")
-    name = choice.name.strip() or model
+    name = unicodedata.normalize("NFC", choice.name.strip() or model)  # as imports compare names
     return PlanGenerator(
         role=role,
         position=position,

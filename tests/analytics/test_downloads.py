@@ -29,6 +29,7 @@ FORMS = {
     "campaign": ("json",),
     "label-studio": ("json", "xml"),
     "hugging-face": ("zip",),
+    "croissant": ("zip",),
     "bundle": ("zip",),
 }
 EXPORTS = [(what, kind) for what, kinds in FORMS.items() for kind in kinds]

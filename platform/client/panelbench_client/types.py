@@ -181,6 +181,7 @@ WhatEnum: TypeAlias = Literal[
     "campaign",
     "label-studio",
     "hugging-face",
+    "croissant",
     "report",
     "recomputation",
     "bundle",
