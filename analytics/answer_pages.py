@@ -18,7 +18,7 @@ from accounts.refusals import Refused
 from analytics.answers import snapshots
 from analytics.figure_words import translated_message
 from analytics.figures import SHARE_LEFT_OUT, SMALL, Figure
-from analytics.grids import in_order, plain_value
+from analytics.grids import in_order, plain_value, shared_counts
 from analytics.item_choices import ASKED_RULES, ATTRIBUTE, COMPARED, CUT, NOT_OF_ONE_ITEM
 from analytics.models import Computation, Snapshot
 from analytics.numbers import criterion_groups
@@ -32,7 +32,7 @@ from annotation.models import Campaign, Item
 from annotation.writers import tables
 from judging.versions.seen_labels import record_seen_labels
 
-MOST_MATRICES = 24
+MOST_MATRICES, MOST_WITH_COUNTS = 24, 8
 KEEPING_RULES = ("mode_split", "median", "mean", "each")
 """Rules of reference that a page offers where the mode leaves out much."""
 ABOUT = (
@@ -81,7 +81,7 @@ class ShownCell:
         return self.figure.basis if self.figure else ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Matrix:
     """The cells of one statistic, by row and column; `about`: what else all of them are about."""
 
@@ -93,6 +93,14 @@ class Matrix:
     @property
     def cells(self) -> list[ShownCell]:
         return [cell for _name, row in self.rows for cell in row if cell.figure]
+
+    @cached_property
+    def shared(self) -> str:
+        """The counts that all of several cells have, which are said once; nothing where they differ."""
+        cells = [cell for cell in self.cells if cell.figure and cell.figure.is_defined]
+        few = {cell.few for cell in cells}
+        counts = shared_counts([cell.counts for cell in cells]) if len(cells) > MOST_WITH_COUNTS else ""
+        return "; ".join(filter(None, (counts, *few))) if counts and len(few) == 1 else ""
 
 
 class AnswerPage:

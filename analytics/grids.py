@@ -6,6 +6,7 @@ and columns that it is given or finds, and leaves to its caller what a cell show
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +24,7 @@ class GridCell:
     """One cell: its number, lines below it, and why it is muted (`is_few`: said
     elsewhere); `bin` inks it by its size, 1 to 7; `links`: texts
     below the number, each with its items' address; `bars`: of a small chart, from where, how long, and what kind.
+    `is_clear`: a difference whose interval leaves out 0.
     """
 
     number: str = ""
@@ -35,9 +37,12 @@ class GridCell:
     bin: int | None = None
     bars: tuple[tuple[float, float, str], ...] = ()
     links: tuple[tuple[str, str], ...] = ()
+    is_clear: bool = False
 
 
 NOTHING = GridCell()
+MOST_WHOLE, MOST_ALONE = 40, 100
+"""Figures of a table up to which they stand with their intervals, and up to which all of them stand alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +73,25 @@ class Grid:
     is_small: bool = False
     title: str = ""
     hidden: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def is_long(self) -> bool:
+        """Whether it has so many figures that they stand alone first, and with intervals and counts in a fold."""
+        cells = [cell for row in self.rows for cell in row.cells if cell.number and cell.lines]
+        is_full = all(any(row.cells[place].number for row in self.rows) for place in range(len(self.columns)))
+        has_more = any(cell.bars or cell.links for cell in cells) or any(row.curve for row in self.rows)
+        return len(cells) > MOST_WHOLE and is_full and not has_more and not self.is_small
+
+    @property
+    def brief(self) -> tuple[GridRow, ...]:
+        """The rows whose figures stand alone; of very many those with a clear difference, else the first."""
+        most = MOST_ALONE // max(len(self.columns), 1)
+        clear = [row for row in self.rows if any(cell.is_clear for cell in row.cells)]
+        return self.rows if len(self.rows) <= most else tuple(clear or self.rows)[:most]
+
+    @property
+    def n_clear(self) -> int:
+        return sum(cell.is_clear for row in self.rows for cell in row.cells)
 
     @property
     def groups(self) -> list[tuple[str, list[GridRow]]]:
@@ -167,3 +191,22 @@ def _size(value: str) -> tuple[float, str]:
         return float(value), ""
     except ValueError:
         return float("inf"), value
+
+
+def shared_counts(texts: Sequence[str]) -> str:
+    """One text for all of these, if they differ at most in whole numbers by a tenth: "3 raters, 28–29 ratings"."""
+    pieces = [_NUMBER.split(text) for text in texts]
+    if len({tuple(each[::2]) for each in pieces}) > 1 or len(pieces[0]) == 1:
+        return texts[0] if len(set(texts)) == 1 else ""
+    merged = list(pieces[0])
+    for place in range(1, len(merged), 2):
+        found = {each[place] for each in pieces}
+        if len(found) > 1:
+            counts = sorted(int(each.replace(",", "")) for each in found)
+            if counts[-1] > 1.1 * counts[0]:
+                return ""
+            merged[place] = f"{counts[0]:,}–{counts[-1]:,}"
+    return "".join(merged)
+
+
+_NUMBER = re.compile(r"((?<![\d.])\d{1,3}(?:,\d{3})+(?![\d.])|(?<![\d.])\d+(?![\d.]))")

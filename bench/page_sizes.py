@@ -1,9 +1,9 @@
 """Words, numbers, links and height of the pages that a lead opens: ``python -m bench.page_sizes``.
 
 It signs in to a running demo (``panelbench demo``) and opens each page of a campaign's tabs at 1,280 px, scrolls to its
-end and waits until no figure is being computed. Counted is what can be seen without opening a fold, always in English:
-the profile is set to it first, and a page in another language ends the count. ``--keep FILE`` keeps what it measured;
-``--before FILE`` writes results/page_sizes.md with what was kept beside it.
+end and waits until no figure is being computed. Counted is what can be seen without opening a fold or a list of
+choices, always in English: the profile is set to it first, and a page in another language ends the count. ``--keep
+FILE`` keeps what it measured; ``--before FILE`` writes results/page_sizes.md with what was kept beside it.
 """
 
 from __future__ import annotations
@@ -42,8 +42,10 @@ TABS = {
     "All statistics: explore": "numbers/{}/explore/",
     "Settings": "campaigns/{}/",
 }
+WAITING = "[hx-trigger='every 1s'], [hx-trigger='every 2s'], [hx-trigger='revealed']"
 MEASURED = """() => {
   const main = document.querySelector("main");
+  for (const hidden of main.querySelectorAll(".vh, option:not(:checked)")) hidden.remove();
   return [main.innerText, main.querySelectorAll("a[href]").length, document.documentElement.scrollHeight];
 }"""
 
@@ -59,7 +61,9 @@ def page_size(page: Page, address: str, seconds: float) -> dict[str, int] | None
     while time.monotonic() < until:
         page.evaluate("scrollTo(0, document.documentElement.scrollHeight)")
         page.wait_for_timeout(500)
-        if not page.locator("main :is([hx-trigger^='every'], [hx-trigger='revealed'])").count():
+        if not page.locator(
+            "main :is([hx-trigger='every 1s'], [hx-trigger='every 2s'], [hx-trigger='revealed'])"
+        ).count():
             break
     text, links, height = page.evaluate(MEASURED)
     words = re.findall(r"[^\W\d_][\w’'-]*", text)

@@ -224,6 +224,44 @@ class ComparisonPage:
         by_cell = zip(*(cells for _name, cells in self.agreement), strict=True)
         return [(self._named(cell), list(row)) for cell, row in zip(self.cells, by_cell, strict=True)]
 
+    @property
+    def answers(self) -> list[str]:
+        """What the table of cells comes to: whose mean is best, and which judges certainly differ from `against`."""
+        whole = {name: figure for name, figure in self._on_the_whole.items() if figure.value is not None}
+        if len(whole) < 2 or self.against not in whole:
+            return []
+        sign = -1 if self.lower_is_better else 1
+        best = max(whole, key=lambda name: sign * (whole[name].value or 0.0))
+        value = f"{whole[best].number} {whole[best].interval}".strip()
+        found = [_("Best on the whole: %(judge)s, %(value)s.") % {"judge": self.short(best), "value": value}]
+        kinds: dict[str, list[str]] = {"worse": [], "better": [], "unclear": []}
+        cell = (None, None) if any(row["criterion"] is None for row, _figure in self.figures("")) else self.cells[0]
+        for name in whole:
+            difference = self._differences.get((name, cell))
+            if name == self.against or difference is None or difference.value is None:
+                continue
+            is_better = sign * difference.value > 0
+            kinds[("better" if is_better else "worse") if difference.is_clear else "unclear"].append(self.short(name))
+        words = {
+            "worse": _("Certainly worse than %(judge)s: %(others)s."),
+            "better": _("Certainly better than %(judge)s: %(others)s."),
+            "unclear": _("Not certain whether they differ from %(judge)s: %(others)s."),
+        }
+        for kind, names in kinds.items():
+            if names:
+                others = ", ".join(names[:MOST_NAMED]) + (f" + {len(names) - MOST_NAMED}" if names[MOST_NAMED:] else "")
+                found.append(words[kind] % {"judge": self.short(self.against), "others": others})
+        return found
+
+    @property
+    def agreement_folds(self) -> list[tuple[bool, list[tuple[str, list[ComparedCell]]]]]:
+        """The rows of the table: the mean of the cells at once and the cells in a fold, where they are many."""
+        rows = self.agreement_rows
+        if not self.is_turned:
+            return [(False, rows)]
+        n_means = sum(cell == (None, None) for cell in self.cells)
+        return [(False, rows[:n_means]), (True, rows[n_means:])] if n_means else [(True, rows)]
+
     @cached_property
     def against(self) -> str:
         """The judge that the others are compared with: the chosen one, or the first."""

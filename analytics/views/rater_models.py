@@ -14,7 +14,7 @@ from analytics.grids import NOTHING, CellRows, EstimateRow, GridCell, plain_valu
 from analytics.questions.asked import QuestionChoices
 from analytics.questions.question import NumbersQuestion
 from analytics.views.parts import PartsPage, chosen_judge
-from analytics.views.sections import Section, ShownSection, figure_cell, p_in_words
+from analytics.views.sections import Section, ShownSection, figure_cell, p_in_words, severities_in_words
 from annotation.models import Campaign
 
 SEVERITY, INFIT, SHARE, DEPENDABILITY, ACCURACY = (
@@ -42,7 +42,7 @@ def _severity(shown: ShownSection) -> None:
         row = found.get(SEVERITY)
         if row is None:
             return NOTHING
-        cell = figure_cell(shown.page, row, *_infit(found.get(INFIT)), inked=False)
+        cell = figure_cell(shown.page, row, *_infit(found.get(INFIT)), inked=False, is_difference=True)
         figure = Figure.of(row)
         if not figure.is_defined:
             return cell
@@ -54,6 +54,7 @@ def _severity(shown: ShownSection) -> None:
     for place, grid in enumerate(shown.grids):
         rows = (replace(row, name=_("%s (judge)") % row.name) if row.name in judges else row for row in grid.rows)
         shown.grids[place] = replace(grid, corner=_("Rater"), rows=tuple(rows))
+    severities_in_words(shown, SEVERITY)
     shown.note(_("Intervals are for each rater separately, for these raters and items like these."))
 
 

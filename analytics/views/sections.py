@@ -5,7 +5,7 @@ A page is a list of `Section`. What most of them need to build their tables is h
 
 from __future__ import annotations
 
-import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any
@@ -26,12 +26,15 @@ from analytics.grids import (
     grid,
     in_order,
     rows_by,
+    shared_counts,
     text_of,
 )
 from analytics.questions.question import NumbersQuestion
 from analytics.questions.question_names import column_name, statistic_name
 
 BAR_WIDTH, BAR_HEIGHT = 120, 36
+MOST_OFTEN = 4
+"""Raters that a sentence above a table names."""
 FEWEST_SHARED_CELLS = 4
 """Cells of a table from which on the counts that all of them have are said once."""
 
@@ -64,6 +67,7 @@ class ShownSection:
     """A section as its template reads it: its tables, and the answer behind them.
 
     `subject`: what the page's question is about beside its filters, such as the one coefficient of Agreement.
+    `answers`: sentences above the tables that say what they come to.
     """
 
     part: Section
@@ -72,6 +76,7 @@ class ShownSection:
     subject: str
     grids: list[Grid] = field(default_factory=list)
     charts: list[Any] = field(default_factory=list)
+    answers: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     reasons: list[str] = field(default_factory=list)
 
@@ -176,27 +181,15 @@ def with_shared_counts_once(table: Grid) -> Grid:
     return replace(table, rows=rows, notes=(*table.notes, _("Every figure: %s.") % texts))
 
 
-def shared_counts(texts: Sequence[str]) -> str:
-    """One text for all of these, if they differ at most in whole numbers by a tenth: "3 raters, 28–29 ratings"."""
-    pieces = [_NUMBER.split(text) for text in texts]
-    if len({tuple(each[::2]) for each in pieces}) > 1 or len(pieces[0]) == 1:
-        return texts[0] if len(set(texts)) == 1 else ""
-    merged = list(pieces[0])
-    for place in range(1, len(merged), 2):
-        found = {each[place] for each in pieces}
-        if len(found) > 1:
-            counts = sorted(int(each.replace(",", "")) for each in found)
-            if counts[-1] > 1.1 * counts[0]:
-                return ""
-            merged[place] = f"{counts[0]:,}–{counts[-1]:,}"
-    return "".join(merged)
-
-
-_NUMBER = re.compile(r"((?<![\d.])\d{1,3}(?:,\d{3})+(?![\d.])|(?<![\d.])\d+(?![\d.]))")
-
-
 # --- cells -----------------------------------------------------------------------------------------------------------
-def figure_cell(page: AnswerPage, row: EstimateRow, *lines: str, inked: bool = True, counts: str = "") -> GridCell:
+def figure_cell(
+    page: AnswerPage,
+    row: EstimateRow,
+    *lines: str,
+    inked: bool = True,
+    counts: str = "",
+    is_difference: bool = False,
+) -> GridCell:
     """A figure with its interval, further lines and counts; the reason where it is undefined."""
     figure = Figure.of(row)
     shown = ShownCell("", "", figure)
@@ -213,6 +206,7 @@ def figure_cell(page: AnswerPage, row: EstimateRow, *lines: str, inked: bool = T
         url=page.items_address(row),
         title=figure.made,
         bin=ink if inked and not shown.few else None,
+        is_clear=is_difference and figure.is_clear,
     )
 
 
@@ -246,6 +240,25 @@ def plain_cells(shown: ShownSection) -> None:
         return figure_cell(shown.page, row, *beside)
 
     shown.cells_of(build)
+
+
+def severities_in_words(shown: ShownSection, statistic: str) -> None:
+    """Above the tables: how many differences of raters are clear, and who is lower or higher most often."""
+    figures = [(text_of(row, "annotator"), Figure.of(row)) for row in shown.of(statistic)]
+    figures = [(name, figure) for name, figure in figures if figure.has_interval]
+    if not shown.grids or len(figures) < FEWEST_SHARED_CELLS:
+        return
+    clear = [(name, (figure.value or 0) > 0) for name, figure in figures if figure.is_clear]
+    counts = {"clear": len(clear), "all": len(figures)}
+    counts["chance"] = max(1, round(len(figures) * (1 - shown.question.confidence)))
+    sentence = _(
+        "The interval leaves out 0 in %(clear)d of %(all)d cells; without any difference it would in about %(chance)d."
+    )
+    shown.answers.append(sentence % counts)
+    for is_higher, words in ((False, _("Lower most often: %s.")), (True, _("Higher most often: %s."))):
+        often = Counter(name for name, higher in clear if higher == is_higher).most_common(MOST_OFTEN)
+        if often:
+            shown.answers.append(words % ", ".join(f"{name} ({n})" for name, n in often))
 
 
 def cells_by_variant(

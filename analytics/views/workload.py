@@ -24,6 +24,7 @@ from accounts import access, audit, refusals
 from accounts.models import Role, User
 from analytics import agreement, answer_pages, page_cache, tasks, workload
 from analytics.figures import ALPHA, Figure
+from analytics.grids import NOTHING, CellRows, GridCell
 from analytics.questions.asked import QuestionChoices, question_of
 from analytics.questions.question import NumbersQuestion
 from analytics.ratings.exclusions import available_exclusions
@@ -31,7 +32,7 @@ from analytics.views.agreement import part_question
 from analytics.views.exports import download
 from analytics.views.items import shown_campaign
 from analytics.views.parts import PartsPage
-from analytics.views.sections import Section, plain_cells
+from analytics.views.sections import Section, ShownSection, figure_cell, plain_cells, severities_in_words
 from analytics.workload import position_preferences
 from annotation import pay
 from annotation.models import Campaign, Duty, PayRate
@@ -157,6 +158,15 @@ def pay_sheet(request: HttpRequest, project: str, campaign: int) -> HttpResponse
 _EMPTY = gettext_lazy("This needs two annotators who score the same items.")
 
 
+def _severities(shown: ShownSection) -> None:
+    def build(found: CellRows) -> GridCell:
+        row = found.get("annotators.severity")
+        return figure_cell(shown.page, row, is_difference=True) if row else NOTHING
+
+    shown.cells_of(build)
+    severities_in_words(shown, "annotators.severity")
+
+
 def _asked(campaign: Campaign, part: Section, question: NumbersQuestion, choices: QuestionChoices) -> NumbersQuestion:
     return replace(part_question(part, question, choices.criteria, len(choices.raters)), pool=False)
 
@@ -177,7 +187,7 @@ ANNOTATORS = PartsPage(
                 "0: lower scores than the others."
             ),
             empty=_EMPTY,
-            build=plain_cells,
+            build=_severities,
             statistics=("annotators.severity",),
             rows="annotator",
             columns="criterion",

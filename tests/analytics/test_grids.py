@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from analytics.grids import NOTHING, CellRows, GridCell, grid, in_order, rows_by
+from analytics.grids import NOTHING, CellRows, Grid, GridCell, GridRow, grid, in_order, rows_by
 
 
 def row(asked: str, value: float, **about: Any) -> Mapping[str, Any]:
@@ -56,3 +56,20 @@ def test_values_are_in_their_known_order_then_numbers_then_text() -> None:
     rows = [{"point": value} for value in ("z", "10", "9", None, "known")]
     assert in_order(["known"], rows, "point") == ["known", "9", "10", "", "z"]
     assert list(rows_by(rows, "point")) == ["z", "10", "9", "", "known"]
+
+
+def test_figures_of_a_long_table_stand_alone_first_and_of_very_many_rows_those_with_a_clear_difference() -> None:
+    def table(n_rows: int, clear: frozenset[int] = frozenset(), *, with_words: bool = False) -> Grid:
+        rows = tuple(
+            GridRow(f"r {row}", (GridCell("+0.10", ("[0.02, 0.18]",), is_clear=row in clear), GridCell("0.2", ("n",))))
+            for row in range(n_rows)
+        )
+        words = (GridCell(lines=("no clear change",)),) if with_words else ()
+        columns = ("Grammar", "Fluency", *(("In words",) if with_words else ()))
+        return Grid("Rater", columns, tuple(GridRow(row.name, (*row.cells, *words)) for row in rows))
+
+    assert not table(20).is_long and table(21).is_long
+    assert not table(60, with_words=True).is_long, "a column of words says nothing without its lines"
+    assert len(table(50).brief) == 50
+    assert [row.name for row in table(60, frozenset({3, 58})).brief] == ["r 3", "r 58"]
+    assert len(table(60).brief) == 50

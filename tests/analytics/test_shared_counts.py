@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from analytics.grids import Grid, GridCell, GridRow
-from analytics.views.sections import shared_counts, with_shared_counts_once
+from analytics.grids import Grid, GridCell, GridRow, shared_counts
+from analytics.views.sections import with_shared_counts_once
 
 
 @pytest.mark.parametrize(
