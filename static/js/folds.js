@@ -1,5 +1,5 @@
 // Long sections, details[data-fold-narrow], begin closed on a narrow screen and open on a wide one. A link to what is
-// in a closed one, or in another details.fold, opens it.
+// in a closed one opens it (anchors.js).
 const narrow = matchMedia("(max-width: 640px)");
 const known = new WeakSet();
 const opened = new Set(); // identifiers of the sections that the reader has opened: they may be fetched again
@@ -25,13 +25,3 @@ document.addEventListener("click", (event) => {
   const section = event.target.closest?.("details[data-fold-narrow] > summary")?.parentElement;
   if (section) opened[section.open ? "delete" : "add"](nameOf(section)); // before it opens or closes
 });
-
-function openTarget() {
-  const target = document.querySelector(":target");
-  const inside = target?.matches("section") ? target.querySelector("details.fold") : null;
-  const section = target?.closest("details.fold") ?? inside;
-  for (let fold = section; fold; fold = fold.parentElement.closest("details")) fold.open = true;
-}
-
-openTarget();
-addEventListener("hashchange", openTarget);
