@@ -24,7 +24,7 @@ from analytics.models import Computation, Snapshot
 from analytics.numbers import criterion_groups
 from analytics.questions.question import NumbersQuestion
 from analytics.questions.question_names import EXCLUSION_NAMES, REFERENCE_NAMES, statistic_name
-from analytics.questions.reference_rules import NEEDS_ORDER
+from analytics.questions.reference_rules import NEEDS_ORDER, usual_rule
 from analytics.ratings.item_attributes import attribute_choices
 from analytics.score_views import CLASS_NAMES
 from analytics.stats.declared.register import STATISTICS
@@ -273,8 +273,10 @@ class AnswerPage:
         rule, ties = row.get("reference"), self.question.rule[1]
         if rule == "mode" and ties != "exclude":
             rule = f"mode_{'split' if ties == 'median' else ties}"
-        pairs = [("reference", str(rule))] if rule in ASKED_RULES else []
-        return pairs + ([("compared", COMPARED)] if pairs and row.get("judge") and rule not in NOT_OF_ONE_ITEM else [])
+        if rule not in ASKED_RULES:
+            return []
+        compared = [("compared", COMPARED)] if row.get("judge") and rule not in NOT_OF_ONE_ITEM else []
+        return [("reference", str(rule)), *compared] if rule != usual_rule("ordinal") else compared
 
     def _wanted(self, row: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
         """What a row's items have in common, by column: from the question's filters, and from the row's own cell."""

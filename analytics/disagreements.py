@@ -22,7 +22,7 @@ from accounts.inputs import whole_number, without_nul
 from accounts.models import User
 from accounts.refusals import Refused
 from analytics.item_choices import CHUNK, default_rule
-from analytics.items import judge_error, reference_score
+from analytics.items import reference_score, signed_error
 from analytics.ratings.raters import newest_runs, rater_names
 from annotation import adjudication, campaigns
 from annotation.desk.answers import worst
@@ -182,8 +182,8 @@ def distance(answers: Answers, criterion: Criterion, order: str) -> float:
     ``range``: (largest score - smallest) / width of the scale; on nominal scales 1 where labels differ. ``entropy``:
     -sum_k p_k log2 p_k of the scores, in bits. ``na``: the smaller share of those who gave N/A and those who gave a
     score. ``critical``: the smaller share of those who gave the critical mark and those who gave another score.
-    ``judge``: |judge's score - the panel's| / width, nominal 0 or 1; the panel's score is its mode, on interval scales
-    its mean, and a tied mode has no distance (METHODS 1, 2).
+    ``judge``: |judge's score - the panel's| / width, nominal 0 or 1; the panel's score is its mean, of
+    labels its mode, and a tied mode has no distance (METHODS 1, 2).
     """
     n, width = answers.n, criterion.maximum - criterion.minimum
     is_nominal = criterion.level == Criterion.Level.NOMINAL
@@ -198,8 +198,8 @@ def distance(answers: Answers, criterion: Criterion, order: str) -> float:
         mark = worst(criterion) if criterion.is_critical else None
         marks = answers.counts.get(mark, 0) if mark is not None else 0
         return min(marks, n - marks) / max(n, 1)
-    error = judge_error(answers.judge, reference_score(answers.counts, default_rule(criterion)), criterion.level)
-    return (error or 0.0) / (1.0 if is_nominal else width)
+    error = signed_error(answers.judge, reference_score(answers.counts, default_rule(criterion)), criterion.level)
+    return abs(error or 0.0) / (1.0 if is_nominal else width)
 
 
 def _measured(campaign: Campaign, choice: QueueChoice) -> tuple[dict[int, tuple[int, dict[int, float]]], int]:

@@ -28,6 +28,8 @@ SMALL = 30
 ALPHA = 0.05
 """Of the corrected p of a difference."""
 MINUS = "−"
+NAMED_RULES = ("mode", "mode_split", "median", "minimum", "each", "dawid_skene", "adjudicated", "adjudicated_first")
+"""Rules of reference for which a list of items is asked by name; without one it takes the mean, of labels the mode."""
 
 TRANSLATED = ("reason", "interval_reason", "note")
 
@@ -161,7 +163,17 @@ class Figure:
         about["agreement"] = self.agreement_class
         about |= {"sort": "judge_error"} if self.judge else {}
         about |= {"compared": "only"} if self.is_compared else {}
+        about |= {"reference": self.item_rule} if self.judge else {}
         return urlencode({name: value for name, value in about.items() if value})
+
+    @property
+    def item_rule(self) -> str:
+        """The rule under which the list of items shows this figure's reference; "" for the usual one, the mean."""
+        rule, _sign, ties = (self.reference or "").partition(", ties: ")
+        if ties in ("lower", "upper"):
+            return f"mode_{ties}"
+        rule = "mode_split" if ties == "median" else rule
+        return rule if rule in NAMED_RULES else ""
 
     @property
     def is_compared(self) -> bool:

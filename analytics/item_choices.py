@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
-from typing import Literal
+from typing import Literal, get_args
 from urllib.parse import urlencode
 
 from django.core.cache import caches
@@ -21,7 +21,7 @@ from accounts.inputs import without_nul
 from accounts.refusals import Refused
 from analytics.figures import listed
 from analytics.questions.parameters import BLIND_ONLY
-from analytics.questions.reference_rules import ADJUDICATED
+from analytics.questions.reference_rules import ADJUDICATED, usual_rule
 from analytics.ratings.exclusions import EXCLUSIONS
 from analytics.ratings.item_attributes import attribute_text
 from analytics.ratings.raters import campaign_annotators, names_of_designs, newest_runs, rater_names
@@ -30,9 +30,11 @@ from annotation.writers import tables
 from judging.models import JudgeRun, Verdict
 from judging.runs import whole_run
 
-Sort = Literal["disagreement", "judge_error", "id", "n"]
+Sort = Literal["disagreement", "judge_error", "judge_above", "judge_below", "id", "n"]
 Measure = Literal["mode_share", "pair_difference"]
-SORTS: tuple[Sort, ...] = ("disagreement", "judge_error", "id", "n")
+SORTS: tuple[Sort, ...] = get_args(Sort)
+OF_JUDGE = ("judge_error", "judge_above", "judge_below")
+"""Orders by the judge's error: by its size; from the judge's score far above the reference, or far below it."""
 REFERENCES = (
     "mode", "mode_split", "mode_lower", "mode_upper", "median", "mean", "minimum", "adjudicated", "adjudicated_first",
 )  # fmt: skip
@@ -75,8 +77,8 @@ class ItemChoice:
     scored. `without`: people whose ratings do not count.
     `scored`, `settled`, `judged`: only items that a rater gave this score, with this reference, or this score of the
     judge (the point nearest to it, halves upwards). `left_out`: what the figure that led here leaves out beside; the
-    list has it all the same, and says so. `reference` is the rule that settles the panel's score: by default the mode,
-    on interval scales the mean (METHODS 3). `asked_rule`: the figure's, where it is of `NOT_OF_ONE_ITEM`.
+    list has it all the same, and says so. `reference` is the rule that settles the panel's score: by default the
+    mean, of labels without an order the mode (`usual_rule`). `asked_rule`: a figure's that is of `NOT_OF_ONE_ITEM`.
     """
 
     criterion: Criterion
@@ -101,7 +103,7 @@ class ItemChoice:
     blind_only: bool = False
     q: str = ""
     sort: Sort = "disagreement"
-    reference: str = "mode"
+    reference: str
     asked_rule: str = ""
 
     @property
@@ -203,10 +205,12 @@ def chosen_items(campaign: Campaign, options: ItemOptions, query: QueryDict) -> 
     wrong = dict(_wrong(options, query, given, raters, panels, attributes)) | dict(_wrong_cut(options, query, where))
     if wrong:
         raise Refused(" ".join(wrong.values()), code="unknown_choice", fields=wrong)
-    if sort == "judge_error" and not options.judges:
+    if sort in OF_JUDGE and not options.judges:
         sentence = _("No judge has rated these items, so they can't be sorted by the judge's error.")
         raise Refused(sentence, code="no_judge", fields={"sort": sentence})
     criterion = _criterion(campaign, options, query.get("criterion", ""))
+    if sort in OF_JUDGE and criterion.level == Criterion.Level.NOMINAL:
+        sort = "judge_error"  # labels without an order are equal or not
     judge = given["judge"] or next(iter(options.judges), "")
     return ItemChoice(
         criterion=criterion,
@@ -237,8 +241,8 @@ def chosen_items(campaign: Campaign, options: ItemOptions, query: QueryDict) -> 
 
 
 def default_rule(criterion: Criterion) -> str:
-    """The panel's mode, or its mean where scores are distances (as `stats.judge.calibration.default_reference`)."""
-    return "mean" if criterion.level == Criterion.Level.INTERVAL else "mode"
+    """The usual rule of the criterion's level: a list of items shows the judge's distance, a figure of levels."""
+    return usual_rule(criterion.level)
 
 
 def settled_rule(criterion: Criterion, wanted: str) -> str:
@@ -257,7 +261,8 @@ def _wrong(
     attributes: Sequence[tuple[str, str]],
 ) -> Iterator[tuple[str, str]]:
     """A sentence by parameter for everything that there is not."""
-    no_order = _("“%s” is not a sort order. Choose disagreement, judge_error, id or n.")
+    no_order = _("“%(given)s” is not a sort order. Choose one of %(orders)s.")
+    no_order %= {"given": "%s", "orders": listed(SORTS)}
     no_rule = _("“%(given)s” is not a reference rule. Choose one of %(rules)s.")
     no_rule %= {"given": "%s", "rules": listed(ASKED_RULES)}
     no_class = _("“%s” is not a class of agreement. Choose full, partial or none.")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import pairwise
@@ -17,13 +17,13 @@ from typing import Any
 
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
-from analytics.item_choices import CHUNK, ItemChoice, ItemOptions, Measure, default_rule, settled_rule
+from analytics.item_choices import CHUNK, ItemChoice, ItemOptions, Measure, Sort, default_rule, settled_rule
 from analytics.questions.reference_rules import ADJUDICATED
 from analytics.ratings.item_attributes import attribute_text
 from analytics.ratings.rating_times import item_times
 from annotation import adjudication
 from annotation.adjudication import Adjudicated
-from annotation.models import Annotation, Campaign, Criterion, Item, Rating, Skip
+from annotation.models import Annotation, Assignment, Campaign, Criterion, Item, Rating, Skip
 from judging.models import Verdict
 from judging.runs import whole_run
 
@@ -66,7 +66,11 @@ class ItemScores:
     adjudications: tuple[float | None, ...] = ()
     disagreement: float | None = None
     reference: float | None = None
-    judge_error: float | None = None
+    signed_error: float | None = None
+
+    @property
+    def judge_error(self) -> float | None:
+        return None if self.signed_error is None else abs(self.signed_error)
 
     @property
     def n(self) -> int:
@@ -90,9 +94,8 @@ class ItemScores:
         self.disagreement, self.reference = _disagreement_and_reference(in_order, choice.measure, choice.reference)
         if self.adjudications and choice.reference in ADJUDICATED:
             self.reference = self.adjudications[0]
-        self.judge_error = None
-        if self.judge and self.judge.is_usable:
-            self.judge_error = judge_error(self.judge.score, self.reference, choice.criterion.level)
+        judge = self.judge.score if self.judge and self.judge.is_usable else None
+        self.signed_error = signed_error(judge, self.reference, choice.criterion.level)
 
 
 @lru_cache(maxsize=4096)
@@ -153,11 +156,11 @@ def _of_tied(rule: str, leading: Sequence[float], counts: Mapping[float, int]) -
     return {"mode_lower": min(leading), "mode_upper": max(leading)}.get(rule)
 
 
-def judge_error(score: float | None, reference: float | None, level: str) -> float | None:
-    """|score - reference| in points of the scale; on a nominal scale 0 where they are the same and 1 where not."""
+def signed_error(score: float | None, reference: float | None, level: str) -> float | None:
+    """score - reference in points of the scale; on a nominal scale 0 where they are the same and 1 where not."""
     if score is None or reference is None:
         return None
-    return float(score != reference) if level == Criterion.Level.NOMINAL else abs(score - reference)
+    return float(score != reference) if level == Criterion.Level.NOMINAL else score - reference
 
 
 # --- the list --------------------------------------------------------------------------------------------------------
@@ -208,9 +211,11 @@ def _downwards(value: float | None) -> tuple[bool, float]:
     return value is None, -(value or 0.0)
 
 
-_KEYS = {
+_KEYS: dict[Sort, Callable[[ItemScores], Any]] = {
     "disagreement": lambda scored: (*_downwards(scored.disagreement), scored.ordinal),
     "judge_error": lambda scored: (*_downwards(scored.judge_error), scored.ordinal),
+    "judge_above": lambda scored: (*_downwards(scored.signed_error), scored.ordinal),
+    "judge_below": lambda scored: (scored.signed_error is None, scored.signed_error or 0.0, scored.ordinal),
     "n": lambda scored: (-scored.n, scored.ordinal),
     "id": lambda scored: scored.ordinal,
 }
@@ -305,10 +310,40 @@ def _first_verdicts(choice: ItemChoice) -> Iterator[tuple[int, JudgeScore]]:
         yield item, JudgeScore(status, score, applicable, repeats[item])
 
 
+# --- who rated -------------------------------------------------------------------------------------------------------
+@dataclass(slots=True)
+class ItemRaters:
+    """Who answered the criterion on one item: pseudonym, status and score; and how many slots are still to be rated."""
+
+    given: list[tuple[str, str, float | None]] = field(default_factory=list)
+    open_slots: int = 0
+
+
+def raters_of(campaign: Campaign, choice: ItemChoice, listed: Sequence[int]) -> dict[int, ItemRaters]:
+    """By item. Slots of people are not counted where the choice is about some of the people."""
+    found = {pk: ItemRaters() for pk in listed}
+    current = ratings_of_choice(campaign, choice).filter(
+        criterion=choice.criterion, annotation__superseded_at=None, annotation__item__in=listed
+    )
+    columns = ("annotation__item", "annotation__annotator__pseudonym", "status", "score")
+    for pk, *answer in current.order_by("annotation__annotator__pseudonym", "pk").values_list(*columns):
+        found[pk].given.append((answer[0], answer[1], answer[2]))
+    if choice.raters or choice.without:
+        return found
+    slots = Assignment.objects.filter(duty__campaign=campaign, item__in=listed, duty__criteria=choice.criterion)
+    if choice.panels:
+        slots = slots.filter(duty__panel__name__in=choice.panels)
+    open_slots = slots.exclude(state=Assignment.State.SUBMITTED)
+    for pk, number, sets in open_slots.values_list("item", "criteria_set", "duty__criteria_sets"):
+        if not number or choice.criterion.key in sets[number - 1]:
+            found[pk].open_slots += 1
+    return found
+
+
 COLUMNS = (
     "item", "language", "generator", "scenario", "criterion", "level", "n_scores", "n_not_applicable", "n_stopped",
     "scores", "disagreement", "disagreement_measure", "reference", "reference_rule", "judge", "judge_score",
-    "judge_status", "judge_error",
+    "judge_status", "judge_error", "signed_error",
 )  # fmt: skip
 """Of the list as CSV; `scores` maps each score to how many gave it, as JSON."""
 
@@ -332,19 +367,23 @@ def csv_rows(scored: Sequence[ItemScores], choice: ItemChoice) -> Iterator[tuple
             item.external_id, item.language, item.generator, item.scenario, key, level, scores.n,
             scores.not_applicable, scores.stopped, counts, scores.disagreement, choice.measure,
             scores.reference, choice.reference, choice.judge or None, judge.score if judge else None,
-            judge.status_text if judge else None, scores.judge_error,
+            judge.status_text if judge else None, scores.judge_error, scores.signed_error,
         )  # fmt: skip
 
 
 # --- one item --------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
 class GivenVerdict:
-    """One verdict with its run. `counts`: whether the numbers read this run; `error` is against the reference."""
+    """One verdict with its run. `counts`: whether the numbers read this run; errors are against the reference."""
 
     verdict: Verdict
     judge: str
     counts: bool
-    error: float | None
+    signed_error: float | None
+
+    @property
+    def error(self) -> float | None:
+        return None if self.signed_error is None else abs(self.signed_error)
 
     @property
     def call(self) -> int | None:
@@ -411,7 +450,7 @@ def scores_of_item(campaign: Campaign, item: Item, options: ItemOptions, choice:
     for verdict, judge, is_counted in _verdicts_of(campaign, item, options):
         scored = by_criterion[verdict.criterion_id]
         usable = verdict.score if verdict.status == Verdict.Status.OK else None
-        error = judge_error(usable, scored.scores.reference, scored.criterion.level)
+        error = signed_error(usable, scored.scores.reference, scored.criterion.level)
         scored.verdicts.append(GivenVerdict(verdict, judge, is_counted, error))
     given = [scored for scored in by_criterion.values() if scored.ratings or scored.superseded or scored.verdicts]
     return sorted(given, key=lambda scored: (scored.criterion.pk != choice.criterion.pk, scored.criterion.position))

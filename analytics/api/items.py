@@ -140,7 +140,10 @@ class ListedItem:
 
 
 class ListedItemSerializer(ScoresSerializer):
-    """An item with what it was given on the chosen criterion; `judge_error` is in points; nominal: 0 or 1."""
+    """An item with what it was given on the chosen criterion.
+
+    `signed_error`: the judge's score minus the reference, in points; `judge_error` is its size; nominal: 0 or 1.
+    """
 
     id = serializers.IntegerField(source="item.pk")
     item = serializers.CharField(source="item.external_id")
@@ -150,6 +153,7 @@ class ListedItemSerializer(ScoresSerializer):
     title = serializers.CharField(source="item.title")
     verdict = serializers.SerializerMethodField()
     judge_error = serializers.FloatField(source="scores.judge_error", **NUMBER)
+    signed_error = serializers.FloatField(source="scores.signed_error", **NUMBER)
 
     @extend_schema_field(FirstVerdictSerializer(allow_null=True))
     def get_verdict(self, given: ListedItem) -> dict[str, Any] | None:
@@ -201,6 +205,7 @@ class ItemVerdictSerializer(serializers.Serializer[GivenVerdict]):
     applicable = serializers.BooleanField(source="verdict.applicable")
     rationale = serializers.CharField(source="verdict.rationale")
     error = serializers.FloatField(**NUMBER)
+    signed_error = serializers.FloatField(**NUMBER)
     counts = serializers.BooleanField()
     call = serializers.IntegerField(**NUMBER)
 

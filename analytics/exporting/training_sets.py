@@ -17,8 +17,8 @@ from typing import Any
 from django.db.models import QuerySet
 
 from accounts.models import Project
-from analytics.item_choices import default_rule
 from analytics.items import reference_score
+from analytics.questions.reference_rules import usual_rule
 from annotation.models import Campaign, Criterion, Item, Rating
 from annotation.writers.tables import BATCH, Column, Table
 from judging.models import Alignment
@@ -101,7 +101,7 @@ def _rows(
 def _label(criterion: Criterion, given: list[tuple[str, float | None, str]], rationales: bool) -> tuple[Any, ...]:
     counts = Counter(score for _status, score, _rationale in given if score is not None)
     of_status = Counter(status for status, _score, _rationale in given)
-    n, rule = sum(counts.values()), default_rule(criterion)
+    n, rule = sum(counts.values()), usual_rule(criterion.level, of_classes=True)
     score = reference_score(counts, rule)
     points = [*criterion.values, *sorted(counts.keys() - set(criterion.values))]
     soft = {f"{point:g}": counts[point] / n for point in points} if n else None

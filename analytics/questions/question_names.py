@@ -32,7 +32,7 @@ JURY_RULE_NAMES = {
     "minimum": gettext_lazy("the minimum"),
 }
 REFERENCE_NAMES = {
-    "": gettext_lazy("Mode; mean on interval scales"),
+    "": gettext_lazy("Mean; of labels the mode"),
     "mode": gettext_lazy("Mode"),
     "mode_split": gettext_lazy("Mode; the median of a tie"),
     "median": gettext_lazy("Median"),
@@ -43,6 +43,18 @@ REFERENCE_NAMES = {
     "adjudicated": gettext_lazy("adjudicated only"),
     "adjudicated_first": gettext_lazy("adjudicated, else the mode"),
 }
+ITEM_RULE_NAMES = {
+    "mode": gettext_lazy("mode"),
+    "mode_split": gettext_lazy("mode, the median of a tie"),
+    "mode_lower": gettext_lazy("mode, the lower point of a tie"),
+    "mode_upper": gettext_lazy("mode, the upper point of a tie"),
+    "median": gettext_lazy("median"),
+    "mean": gettext_lazy("mean"),
+    "minimum": gettext_lazy("minimum"),
+    "adjudicated": REFERENCE_NAMES["adjudicated"],
+    "adjudicated_first": REFERENCE_NAMES["adjudicated_first"],
+}
+"""Rules that settle the score of one item, within a sentence."""
 EXCLUSION_NAMES = {
     "version": gettext_lazy("given under an earlier version of the rubric"),
     "controls": gettext_lazy("by annotators with control items that match too seldom"),

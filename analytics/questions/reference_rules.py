@@ -16,8 +16,19 @@ RULES: dict[str, tuple[str | None, Ties]] = {
     "minimum": ("minimum", "exclude"),
     "each": ("each", "exclude"),
 }
-"""What a judge is compared with: the rule of the reference label and what a tied mode does. The first is the default of
-each level of measurement: the mode, on interval scales the mean."""
+"""What a judge is compared with: the rule of the reference label and what a tied mode does. The first stands for
+`usual_rule`."""
+
+
+def usual_rule(level: str, *, of_classes: bool = False) -> str:
+    """The rule of a figure or a list for which nobody has chosen one, by level of measurement (METHODS 2).
+
+    The panel's mean of scores in order. The most frequent score of labels, and of points of a scale where they count as
+    classes (accuracy, kappa, F1, confusion, training labels).
+    """
+    return "mode" if level == "nominal" or (of_classes and level == "ordinal") else "mean"
+
+
 NEEDS_ORDER = frozenset({"mode_split", "median", "mean", "minimum"})
 """On nominal criteria these have no meaning, and the mode is used."""
 ADJUDICATED = ("adjudicated", "adjudicated_first")

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from accounts import languages
 from analytics.answer_pages import criterion_names
 from analytics.item_choices import item_options
-from analytics.questions.question_names import REFERENCE_NAMES
+from analytics.questions.question_names import ITEM_RULE_NAMES, REFERENCE_NAMES
 from analytics.ratings.raters import usual_judges
 from analytics.study.choice import BAR, COMPARED_WITH, FILTERS_OF_BAR, chosen_in_bar
 from annotation.models import Campaign
@@ -85,9 +85,11 @@ def _reference_field(page: str, asked: str) -> dict[str, Any]:
         "numbers_calibration": _("the usual of each figure"),
     }[page]  # fmt: skip
     rules = [name for name in COMPARED_WITH if page != "study" or name != "mean" or asked == "mean"]
-    if asked in REFERENCE_NAMES and asked not in ("", *COMPARED_WITH) and page != "study":
+    if page == "numbers_items":
+        rules += [name for name in ITEM_RULE_NAMES if name not in COMPARED_WITH]
+    if asked in REFERENCE_NAMES and asked not in ("", *rules) and page != "study":
         rules.append(asked)
-    options = [(name, str(REFERENCE_NAMES[name])) for name in rules]
+    options = [(name, str(REFERENCE_NAMES.get(name) or ITEM_RULE_NAMES[name])) for name in rules]
     if page != "study" or asked != "mean":
         options.insert(0, ("", str(usual)))
     chosen = asked if asked in rules else ""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from html import escape
 from typing import Any
+from urllib.parse import parse_qsl, urlencode
 
 from django import template
 from django.utils.safestring import SafeString, mark_safe
@@ -103,7 +104,10 @@ def _items_url(context: Mapping[str, Any], figure: Figure | None) -> str:
     address = context["addresses"].get("item_list") if "addresses" in context else None
     if not address or figure is None:
         return ""
-    return escape(f"{address}{'&' if '?' in address else '?'}{figure.items_query}")
+    about = figure.items_query
+    if "reference=" in address:  # the reader's choice
+        about = urlencode([pair for pair in parse_qsl(about) if pair[0] != "reference"])
+    return escape(f"{address}{'&' if '?' in address else '?'}{about}")
 
 
 @register.simple_tag(takes_context=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from django.contrib.auth.decorators import login_required
@@ -18,10 +18,11 @@ from django.views.decorators.http import require_safe
 from accounts import access, languages
 from accounts.models import Project, User
 from accounts.refusals import Refused
+from accounts.sentences import left_to_right
 from analytics import item_choices, items, page_cache
 from analytics.item_choices import ItemChoice, ItemOptions
-from analytics.items import CriterionScores, GivenVerdict, ItemScores
-from analytics.questions.question_names import EXCLUSION_NAMES, REFERENCE_NAMES, column_name
+from analytics.items import CriterionScores, GivenVerdict, ItemRaters, ItemScores
+from analytics.questions.question_names import EXCLUSION_NAMES, ITEM_RULE_NAMES, REFERENCE_NAMES, column_name
 from analytics.ratings.raters import usual_judges
 from analytics.score_views import CLASS_NAMES
 from analytics.views.exports import download
@@ -37,26 +38,19 @@ from judging import error_tags
 from judging.models import Verdict
 from judging.versions.seen_labels import DOWNLOADED_SCORES, record_seen_labels
 
-PAGE = 15
+PAGE = 12
 MOST_BARS = 12
 BAR, GAP, TALLEST = 7, 2, 20
 MOST_SCORES_LISTED = 12
+NOT_FILTERS = ("criterion", "exclude", "judge", "language", "reference", "sort")
+"""Parameters of the list that are no filters of its form: the bar has most of them."""
 SORT_NAMES = {
     "disagreement": gettext_lazy("Disagreement"),
     "judge_error": gettext_lazy("Judge’s error"),
+    "judge_above": gettext_lazy("Judge above the reference"),
+    "judge_below": gettext_lazy("Judge below the reference"),
     "n": gettext_lazy("Number of scores"),
     "id": gettext_lazy("Order of the dataset"),
-}
-RULE_NAMES = {
-    "mode": gettext_lazy("mode"),
-    "mode_split": gettext_lazy("mode, the median of a tie"),
-    "mode_lower": gettext_lazy("mode, the lower point of a tie"),
-    "mode_upper": gettext_lazy("mode, the upper point of a tie"),
-    "median": gettext_lazy("median"),
-    "mean": gettext_lazy("mean"),
-    "minimum": gettext_lazy("minimum"),
-    "adjudicated": REFERENCE_NAMES["adjudicated"],
-    "adjudicated_first": REFERENCE_NAMES["adjudicated_first"],
 }
 
 
@@ -64,6 +58,14 @@ RULE_NAMES = {
 def number_text(value: float | None) -> str:
     """0.67, 2, or nothing."""
     return "" if value is None else f"{round(value, 2):g}"
+
+
+def signed_text(value: float | None, level: str) -> str:
+    """+0.67, −2, 0, or nothing; labels without an order are equal or not, without a sign."""
+    text = "" if value is None else number_text(abs(value))
+    if level == Criterion.Level.NOMINAL or text in ("", "0"):
+        return text
+    return left_to_right(f"{'−' if value is not None and value < 0 else '+'}{text}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +84,7 @@ class ScoresShown:
 
     scores: ItemScores
     choice: ItemChoice
+    raters: ItemRaters = field(default_factory=ItemRaters)
 
     @property
     def criterion(self) -> Criterion:
@@ -136,7 +139,21 @@ class ScoresShown:
 
     @property
     def judge_error(self) -> str:
-        return number_text(self.scores.judge_error)
+        return signed_text(self.scores.signed_error, self.criterion.level)
+
+    @property
+    def n_raters(self) -> str:
+        """2 of 3: how many people have answered, of all who were asked."""
+        n = len(self.raters.given)
+        return _("%(n)d of %(total)d") % {"n": n, "total": n + self.raters.open_slots}
+
+    @property
+    def answers(self) -> list[tuple[str, str]]:
+        """Who answered, and what."""
+        return [
+            (name, point_text(self.criterion, score) or str(Rating.Status(status).label))
+            for name, status, score in self.raters.given
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +207,7 @@ class VerdictShown:
 
     @property
     def error(self) -> str:
-        return number_text(self.given.error)
+        return signed_text(self.given.signed_error, self.criterion.level)
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +230,7 @@ class ItemCriterion:
 
     @property
     def rule(self) -> str:
-        return str(RULE_NAMES[self.given.choice.reference])
+        return str(ITEM_RULE_NAMES[self.given.choice.reference])
 
     @property
     def shares(self) -> list[tuple[str, str, int, int]]:
@@ -302,7 +319,10 @@ def items_page(request: HttpRequest, project: str, campaign: int) -> HttpRespons
     page = Paginator(scored, PAGE).get_page(request.GET.get("page"))
     shown = [scores.item for scores in page.object_list]
     record_seen_labels(campaign=current, items=shown, actor=request.user)
-    rows = [(item, ScoresShown(scores, choice)) for item, scores in items.with_items(page.object_list)]
+    raters = items.raters_of(current, choice, shown)
+    rows = [
+        (item, ScoresShown(scores, choice, raters[scores.item])) for item, scores in items.with_items(page.object_list)
+    ]
     context = {
         "title": _("Items"),
         "rows": rows,
@@ -390,6 +410,9 @@ def _context(request: HttpRequest, campaign: Campaign, options: ItemOptions, cho
     with_designs = request.GET.get("designs") == "show"
     hidden = () if with_designs else options.of_designs
     listed = usual_judges(tuple(options.judges), hidden, chosen=[choice.judge])
+    first_unusable = 1 if options.judges else 0  # labels without an order have no sign
+    is_nominal = choice.criterion.level == Criterion.Level.NOMINAL
+    unusable = item_choices.OF_JUDGE[first_unusable:] if is_nominal or not options.judges else ()
     return {
         "project": campaign.project,
         "campaign": campaign,
@@ -410,10 +433,9 @@ def _context(request: HttpRequest, campaign: Campaign, options: ItemOptions, cho
         ],
         "cut": _cut_in_words(choice, spoken),
         "left_out": [str(EXCLUSION_NAMES[name]) for name in choice.left_out],
-        "n_filters": len({name for name, _value in choice.parameters} - {"criterion", "sort", "judge", "language"}),
-        "sorts": [(key, name) for key, name in SORT_NAMES.items() if key != "judge_error" or options.judges],
-        "rules": RULE_NAMES.items(),
-        "rule": RULE_NAMES[choice.reference],
+        "n_filters": len([name for name, _value in choice.parameters if name not in NOT_FILTERS]),
+        "sorts": [(key, name) for key, name in SORT_NAMES.items() if key not in unusable],
+        "rule": ITEM_RULE_NAMES[choice.reference],
         "asked_rule": REFERENCE_NAMES[choice.asked_rule] if choice.asked_rule else "",
         "classes": CLASS_NAMES.items(),
         "ends": (number_text(choice.criterion.minimum), number_text(choice.criterion.maximum)),

@@ -117,9 +117,11 @@ def test_the_measures_are_those_of_the_definition() -> None:
     assert disagreements.distance(answers, scale, "entropy") == pytest.approx(-sum(p * math.log2(p) for p in shares))
     assert disagreements.distance(answers, scale, "na") == 1 / 5
     assert disagreements.distance(answers, scale, "critical") == 2 / 4
-    assert disagreements.distance(answers, scale, "judge") == 3 / 3  # the mode is 0
+    assert disagreements.distance(answers, scale, "judge") == pytest.approx((3 - 5 / 4) / 3)  # the mean is 5/4
     tied = disagreements.Answers({0.0: 2, 2.0: 2}, judge=3.0)
-    assert disagreements.distance(tied, scale, "judge") == 0
+    assert disagreements.distance(tied, scale, "judge") == pytest.approx((3 - 1) / 3)
+    labels = Criterion(level="nominal", minimum=0, maximum=3)
+    assert disagreements.distance(tied, labels, "judge") == 0  # a tied mode settles nothing
 
 
 @pytest.mark.parametrize("wrong", ["order=loudness", "criterion=tone", "language=xx", "seed=-1", "judge=Nobody"])

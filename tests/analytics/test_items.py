@@ -106,12 +106,38 @@ class TestList:
         page = read(cast, campaign)
         assert ids(page) == ["d1", "d3", "d4", "d2", "d5"]
         assert "5 items · 11 ratings · 5 verdicts of Kohtunik" in page
-        assert cells(page, "d1") == ["0, 3 ×2", "2", "3", "2", "1", "3", "et", "atlas"]
-        assert cells(page, "d3") == ["1, 2", "1", "tied", "Unreadable", "– none", "2", "et", "birch"]
-        assert cells(page, "d5") == ["–", "– fewer than two scores", "no score", "0", "– none", "0", "ar", "birch"]
+        who = "3 of 3 jaan 3 liis 3 mari 0"
+        assert cells(page, "d1") == ["0, 3 ×2", "2", "2", "2", "0", who, "et", "atlas"]
+        by_mode = read(cast, campaign, "?reference=mode")
+        assert cells(by_mode, "d1") == ["0, 3 ×2", "2", "3", "2", "−1", who, "et", "atlas"]
+        who = "2 of 2 jaan 1 mari 2"
+        assert cells(by_mode, "d3") == ["1, 2", "1", "tied", "Unreadable", "– none", who, "et", "birch"]
+        none = ["–", "– fewer than two scores", "no score", "0", "– none", "0 of 0", "ar", "birch"]
+        assert cells(page, "d5") == none
+        assert cells(page, "d2")[4] == "+2"
+
+    def test_who_has_rated_of_all_who_were_asked(self, cast: Cast) -> None:
+        work = panel_scene.duty(cast, items=1, overlap=2)
+        lease = panel_scene.taken(cast, work)
+        service.submit(assignment=lease, key=lease.key, answers=panel_scene.ANSWERS, seconds=31)
+        name = lease.annotator.pseudonym
+        assert cells(read(cast, work.campaign), "d1")[-2:] == [f"1 of 2 {name} 2 1 not yet rated", "atlas"]
+        assert cells(read(cast, work.campaign, f"?rater={name}"), "d1")[-2] == f"1 of 1 {name} 2"
+        assert cells(read(cast, work.campaign, "?panel=Estonian"), "d1")[-2].startswith("1 of 2 ")
+
+    def test_filters_are_folded_and_open_where_something_is_wrong(self, cast: Cast, campaign: Campaign) -> None:
+        def fold(page: str) -> str:
+            return re.findall(r'<details class="fold more-filters"[^>]*> <summary>[^<]+', page)[0]
+
+        assert fold(read(cast, campaign)).endswith("data-together> <summary>Filters (0 chosen)")
+        chosen = "?judge=Kohtunik&language=et&generator=atlas&scored=3&where=item%3Dd1&where=item%3Dd2&sort=n"
+        assert fold(read(cast, campaign, chosen)).endswith("data-together> <summary>Filters (4 chosen)")
+        assert " open>" in fold(read(cast, campaign, "?scored=x", status=422))
 
     def test_orders(self, cast: Cast, campaign: Campaign) -> None:
-        assert ids(read(cast, campaign, "?sort=judge_error")) == ["d2", "d1", "d4", "d3", "d5"]
+        assert ids(read(cast, campaign, "?sort=judge_error&reference=mode")) == ["d2", "d1", "d4", "d3", "d5"]
+        assert ids(read(cast, campaign, "?sort=judge_above&reference=mode")) == ["d2", "d4", "d1", "d3", "d5"]
+        assert ids(read(cast, campaign, "?sort=judge_below&reference=mode")) == ["d1", "d4", "d2", "d3", "d5"]
         assert ids(read(cast, campaign, "?sort=id")) == ["d1", "d2", "d3", "d4", "d5"]
         assert ids(read(cast, campaign, "?sort=n")) == ["d1", "d2", "d4", "d3", "d5"]
 
@@ -133,9 +159,9 @@ class TestList:
             ("?where=hundred%3D1", ["d1", "d3", "d4", "d2"]),
             ("?where=week%3D1999-W01", []),
             ("?scored=0", ["d1"]),
-            ("?settled=3", ["d1", "d4"]),
+            ("?settled=3&reference=mode", ["d1", "d4"]),
             ("?judged=3", ["d4", "d2"]),
-            ("?settled=3&judged=3", ["d4"]),
+            ("?settled=3&judged=3&reference=mode", ["d4"]),
         ],
     )
     def test_filters(self, cast: Cast, campaign: Campaign, query: str, expected: list[str]) -> None:
@@ -157,7 +183,7 @@ class TestList:
 
     def test_only_the_chosen_raters_and_the_chosen_rule_count(self, cast: Cast, campaign: Campaign) -> None:
         page = read(cast, campaign, "?rater=mari&rater=jaan&reference=mean")
-        assert cells(page, "d1")[:6] == ["0, 3", "3", "1.5", "2", "0.5", "2"]
+        assert cells(page, "d1")[:6] == ["0, 3", "3", "1.5", "2", "+0.5", "2 of 2 jaan 3 mari 0"]
 
     def test_classes_of_agreement_counts_of_scores_and_people(self, cast: Cast) -> None:
         made = make.campaign(cast.kassa, items=5)
@@ -174,7 +200,8 @@ class TestList:
             "by=jaan&by=liis": {"d1", "d2", "d3"},
             "without=mari&scores=1": {"d1", "d2", "d3", "d4"},
             "without=jaan&agreement=none": {"d2", "d3"},
-            "compared=only": {"d1", "d4", "d5"},
+            "compared=only": {"d1", "d3", "d4", "d5"},
+            "compared=only&reference=mode": {"d1", "d4", "d5"},
         }.items():
             assert set(ids(read(cast, made, f"?{query}"))) == wanted, query
 
@@ -240,8 +267,8 @@ class TestList:
         make.rated(made, {"toxic": {"a": [1, 0, 1, 0], "b": [1, 1, 1, 0], "c": [0, 1, 1, 0]}})
         scene.with_verdicts(made, {"toxic": [0, 1, 1, 0]})
         page = read(cast, made)
-        assert cells(page, "d1") == ["No, Yes ×2", "0.33", "Yes", "No", "1", "3", "atlas"]
-        assert cells(page, "d3") == ["Yes ×3", "0", "Yes", "Yes", "0", "3", "atlas"]
+        assert cells(page, "d1") == ["No, Yes ×2", "0.33", "Yes", "No", "1", "3 of 3 a Yes b Yes c No", "atlas"]
+        assert cells(page, "d3") == ["Yes ×3", "0", "Yes", "Yes", "0", "3 of 3 a Yes b Yes c Yes", "atlas"]
         by_mean = read(cast, made, "?reference=mean")
         assert cells(by_mean, "d1") == cells(page, "d1")
         assert "Labels without an order have no mean and no median." in by_mean
@@ -259,8 +286,8 @@ class TestList:
     def test_pages_and_the_whole_list_as_csv(self, cast: Cast) -> None:
         made = make.campaign(cast.kassa, items=60)
         make.rated(made, {"fluency": {"mari": [number % 4 for number in range(60)], "jaan": [0] * 60}})
-        pages = [ids(read(cast, made, f"?page={number}")) for number in range(1, 5)]
-        assert [len(page) for page in pages] == [15] * 4
+        pages = [ids(read(cast, made, f"?page={number}")) for number in range(1, 6)]
+        assert [len(page) for page in pages] == [12] * 5
         assert len({name for page in pages for name in page}) == 60
         answer = cast.client("boris").get(f"/p/kassa/numbers/{made.pk}/items.csv?generator=atlas")
         rows = list(csv.DictReader(io.StringIO(b"".join(answer.streaming_content).decode())))
@@ -286,7 +313,7 @@ class TestList:
         made = make.campaign(cast.kassa, items=40)
         make.rated(made, {"fluency": {"mari": [1] * 40, "jaan": [2] * 40}})
         client = cast.client("boris")
-        with django_assert_max_num_queries(22):  # type: ignore[operator]
+        with django_assert_max_num_queries(24):  # type: ignore[operator]
             client.get(f"/p/kassa/numbers/{made.pk}/items/")
 
 
@@ -299,7 +326,8 @@ class TestItem:
         assert "disagreement 2" in page
         for pseudonym in ("mari", "jaan", "liis"):
             assert f"<bdi>{pseudonym}</bdi>" in page
-        assert "error 1" in page
+        assert "error 0" in page
+        assert "error −1" in item_page(cast, campaign, "d1", "?reference=mode")
         assert "67%" in page  # two of three raters gave 3
 
     def test_an_unreadable_verdict_is_missing_and_never_wrong(self, cast: Cast, campaign: Campaign) -> None:
@@ -381,7 +409,7 @@ def test_every_row_of_the_numbers_leads_to_its_items(cast: Cast, campaign: Campa
         html.unescape(link) for link in re.findall(r'href="(/p/kassa/numbers/\d+/items/\?[^"]*criterion[^"]*)"', page)
     }
     about = {urlsplit(link).query.split("&", 2)[2] for link in links}
-    judged = "judge=Kohtunik&sort=judge_error&compared=only"
+    judged = "judge=Kohtunik&sort=judge_error&compared=only&reference=mode"
     assert {"criterion=fluency", "criterion=fluency&language=et", f"criterion=fluency&{judged}"} <= about
     assert f"criterion=fluency&language=ar&{judged}" in about, "a row of the bias chart"
     for link in links:
@@ -411,7 +439,14 @@ class TestApi:
         row = first["results"][1]
         assert row["scores"] == [{"score": 2.0, "count": 1}, {"score": 3.0, "count": 2}]
         assert (row["disagreement"], row["measure"]) == (pytest.approx(2 / 3), "pair_difference")
-        assert (row["reference"], row["reference_rule"], row["judge_error"]) == (3.0, "mode", 0.0)
+        assert (row["reference"], row["reference_rule"], row["judge_error"]) == (
+            pytest.approx(8 / 3),
+            "mean",
+            pytest.approx(1 / 3),
+        )
+        assert row["signed_error"] == pytest.approx(1 / 3)
+        by_mode = client.get(f"{address}?where=item%3Dd1&reference=mode").json()["results"][0]
+        assert (by_mode["judge_error"], by_mode["signed_error"]) == (1.0, -1.0)
         unread = first["results"][0]["verdict"]
         assert unread == {"judge": "Kohtunik", "status": "unparsed", "score": None, "applicable": True, "repeats": 1}
         second = client.get(first["next"]).json()

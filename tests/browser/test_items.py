@@ -39,10 +39,15 @@ def test_from_the_numbers_to_an_arabic_item_on_a_phone(cast: Cast, visit_as: Vis
     expect(page.locator("tbody th").first).to_contain_text("d3")  # the only one with a reference and a verdict
     expect(page.locator("tbody th")).to_have_count(1)
     assert is_accessible(page)
+    page.get_by_text("Filters (1 chosen)").click()
     page.get_by_label("With a reference and a score of the judge").uncheck()
+    page.get_by_role("button", name="Show", exact=True).click()
     expect(page.locator("tbody th")).to_have_count(4)
     page.locator("#filter-sort").select_option("disagreement")
     expect(page.locator("tbody th").first).to_contain_text("d1")
+    page.locator("tbody .who summary").first.click()
+    expect(page.locator("tbody .who").first).to_contain_text("noor")
+    assert is_accessible(page)
     page.locator("tbody a").first.click()
     bubble = page.locator(".bubble").first
     expect(bubble).to_have_text(text)

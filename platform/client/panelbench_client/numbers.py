@@ -142,9 +142,10 @@ class NumberMethods(PlainMethods):
     ) -> Iterator[types.ListedItem]:
         """Items with their scores on one criterion, those that disagree most first.
 
-        ``where``: COLUMN=VALUE, as in a question. ``sort`` is disagreement, judge_error, id or n; ``reference`` is
-        mode, mode_split, mode_lower, mode_upper, median, mean, minimum, adjudicated or adjudicated_first; a figure's
-        each or dawid_skene settle no single item: the default rule stands for them. ``agreement``: full, partial or
+        ``where``: COLUMN=VALUE, as in a question. ``sort`` is disagreement, judge_error, judge_above,
+        judge_below, id or n; ``reference`` is mode, mode_split, mode_lower, mode_upper, median, mean, minimum,
+        adjudicated or adjudicated_first; a figure's each or dawid_skene settle no single item: the default rule stands
+        for them. ``agreement``: full, partial or
         none; ``scores``: with so many or more; ``compared``: with a reference and a score of the judge.
         """
         filters: dict[str, Any] = {"criterion": criterion, "language": language, "generator": generator, "q": q}

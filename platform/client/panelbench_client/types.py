@@ -1417,6 +1417,7 @@ class ItemVerdict(TypedDict):
     applicable: bool
     rationale: str
     error: float | None
+    signed_error: float | None
     counts: bool
     call: int | None
 
@@ -1468,7 +1469,9 @@ class LeaveOut(TypedDict):
 
 
 class ListedItem(TypedDict):
-    """An item with what it was given on the chosen criterion; `judge_error` is in points; nominal: 0 or 1."""
+    """An item with what it was given on the chosen criterion. `signed_error`: the judge's score minus the reference,
+    in points; `judge_error` is its size; nominal: 0 or 1.
+    """
 
     criterion: str
     level: str
@@ -1488,6 +1491,7 @@ class ListedItem(TypedDict):
     title: str
     verdict: FirstVerdict | None
     judge_error: float | None
+    signed_error: float | None
 
 
 class ListedProvider(TypedDict):
