@@ -92,6 +92,7 @@ PLACEHOLDER = re.compile(r"%%|%(?:\(\w+\))?(?:\.\d+(?!s))?[sdfg]|\{\w+\}|</?\w+[
 NOT_SHOWN = "%.0s"  # takes a value and writes nothing
 EVERYWHERE = {
     "CSV",
+    "Croissant",
     "Dawid-Skene",
     "Hugging Face",
     "Label Studio",
@@ -121,7 +122,7 @@ IN_LATIN_LETTERS = set(
         MEDAL POLLUX compared full none partial pairs all
         Panelbench panelbench up API IP JavaScript LLM QR USD UTC Ctrl Enter Esc S Shift A B a z es et BR Hant MX pt
         zh AC AI AMOUNT BCa Benjamini Bernstein Bonferroni Bradley Brennan Brown C CELL CELLS COLUMN COLUMNS CR CRLF
-        CSV Cohen Conger DD Dawid EM EMAIL Ens Excel F FFFD Face Fisher Fleiss Gladen Gwet HC HTML Hajek Henderson
+        CSV Cohen Conger Croissant DD Dawid EM EMAIL Ens Excel F FFFD Face Fisher Fleiss Gladen Gwet HC HTML Hajek Henderson
         Holm Hub Hugging ICC IMPORT Inspect JSON JSONL KEY Kendall Krippendorff LF LIMIT LOG LONGEST LaTeX Label Lang
         Lines MAE MATTR MB MM MOST Markdown McNemar Min N NA NAME NEAR NFC NUL OLS OpenAI PANELBENCH PDF PPI PROVIDER
         PROVIDERS Pango Parquet Pearson Prediger Python RMSE Rasch Reiczigel Rogan SD SHA SQLite SVG Skene Spearman

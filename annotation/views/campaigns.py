@@ -169,7 +169,8 @@ def campaigns_page(request: HttpRequest, project: str) -> HttpResponse:
 def new_campaign(request: HttpRequest, project: str) -> HttpResponse:
     """Choose the dataset and the rubric. The duties of the panels follow on the next page."""
     current_project, _visible = _campaigns(request, project)
-    form = CampaignForm(request.POST or None, project=current_project, user=request.user)
+    initial = {"dataset": request.GET.get("dataset", "")}
+    form = CampaignForm(request.POST or None, project=current_project, user=request.user, initial=initial)
     if form.is_valid():
         try:
             opened = campaigns.open_campaign(project=current_project, actor=request.user, **form.cleaned_data)

@@ -156,6 +156,7 @@ class GenerationPlanDetailSerializer(GenerationPlanSerializer):
 
 class GeneratorForecastSerializer(serializers.Serializer[GeneratorForecast]):
     name = serializers.CharField()
+    role = serializers.CharField(help_text="`generator`, `user_model` or `utterance_judge`.")
     texts = serializers.IntegerField()
     requests = serializers.IntegerField()
     tokens_in = serializers.IntegerField()

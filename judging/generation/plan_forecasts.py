@@ -9,6 +9,7 @@ from decimal import Decimal
 from itertools import product, zip_longest
 
 from django.db.models import Avg, Count, F, Q, QuerySet, Sum
+from django.utils.translation import gettext as _
 
 from judging.asking import endpoints, prices
 from judging.asking.paid_requests import PaidRequest, paid_request
@@ -63,12 +64,22 @@ class GeneratorForecast:
     """
 
     name: str
+    role: str
     texts: int
     requests: int
     tokens_in: int
     tokens_out: int
     cost: Decimal | None
     worst: Decimal | None
+
+    @property
+    def role_label(self) -> str:
+        """What the model does in a conversation, in words; the same model may do several things."""
+        return {
+            Role.GENERATOR: _("Chatbot"),
+            Role.USER_MODEL: _("User model"),
+            Role.UTTERANCE_JUDGE: _("Judge of the user’s turns"),
+        }[Role(self.role)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +106,11 @@ class GenerationForecast:
     def cost(self) -> Decimal | None:
         """The likely cost; None if a price is not declared."""
         return _sum([part.cost for part in self.generators])
+
+    @property
+    def has_roles(self) -> bool:
+        """Whether its models have different parts, as in a simulation."""
+        return len({part.role for part in self.generators}) > 1
 
     @property
     def worst(self) -> Decimal | None:
@@ -237,6 +253,7 @@ def _forecast(
     worst = [request.worst_case for request in requests if request.worst_case is not None]
     return GeneratorForecast(
         name=generator.name,
+        role=generator.role,
         texts=texts,
         requests=asked,
         tokens_in=tokens_in,
@@ -408,6 +425,7 @@ def _forecast_role(
         most_tries *= 1 + sample.spec.retries
     return GeneratorForecast(
         name=generator.name,
+        role=generator.role,
         texts=texts,
         requests=asked,
         tokens_in=tokens_in,

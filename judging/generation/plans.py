@@ -561,7 +561,8 @@ class PlanPhase(TextChoices):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FamilyProgress:
-    """One family: how many of its texts are in each state. It is whole when all are written."""
+    """One family: how many of its texts are in each state. It is whole when all are written and none is set aside, as
+    it is stored."""
 
     number: int
     planned: int
@@ -572,12 +573,12 @@ class FamilyProgress:
 
     @property
     def is_whole(self) -> bool:
-        return self.written == self.planned
+        return self.written == self.planned and not self.set_aside
 
     @property
     def is_incomplete(self) -> bool:
-        """Whether it can't become whole: a text was given up."""
-        return self.given_up > 0
+        """Whether it can't become whole: a text was given up or set aside."""
+        return self.given_up > 0 or self.set_aside > 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -618,7 +619,7 @@ class PlanProgress:
 
     @property
     def whole(self) -> int:
-        """Families of which every text is written."""
+        """Families of which every text is written and kept."""
         return sum(family.is_whole for family in self.families)
 
 

@@ -32,6 +32,10 @@ def test_a_campaign_from_dataset_and_rubric_to_duties_by_page(cast: Cast) -> Non
     fluency, coherence = rubric.criteria.order_by("position")
     boris = cast.client("boris")
 
+    address = f"{PAGES}new/?dataset={dataset.pk}"
+    assert address in boris.get(f"/p/kassa/datasets/{dataset.pk}/").content.decode()
+    assert f'<option value="{dataset.pk}" selected>' in boris.get(address).content.decode()
+    assert "selected>" in boris.get(f"{PAGES}new/?dataset=0x“ج”").content.decode(), "no dataset: the empty choice"
     made = boris.post(f"{PAGES}new/", {"name": "Round 1", "dataset": dataset.pk, "rubric_version": rubric.pk})
     campaign = Campaign.objects.get()
     assert made["Location"] == f"{PAGES}{campaign.pk}/duties/new/"

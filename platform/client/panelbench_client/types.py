@@ -1232,6 +1232,7 @@ class GenerationPlanDetail(TypedDict):
 
 class GeneratorForecast(TypedDict):
     name: str
+    role: str
     texts: int
     requests: int
     tokens_in: int

@@ -144,7 +144,12 @@ def test_a_simulation_is_planned_in_four_steps(cast: Cast, provider: RunningProv
     wrong = sent(client, 2, "next", further_user_models="nowhere/gpt")
     assert (wrong.context["step"], list(wrong.context["form"].errors)) == (2, ["further_user_models"])
     assert sent(client, 2, "next").context["step"] == 3
-    forecast = sent(client, 3, "forecast").context["forecast"]
+    forecast_page = sent(client, 3, "forecast")
+    forecast = forecast_page.context["forecast"]
+    roles = ["generator", "generator", "user_model", "utterance_judge"]
+    assert [part.role for part in forecast.generators] == roles, "one model may have two of them"
+    for label in ("Chatbot", "User model", "Judge of the user’s turns"):
+        assert f'<span class="quiet small">{label}</span>' in forecast_page.content.decode()
     assert [part.name for part in forecast.generators] == ["sim-steady", "sim-chatty", "sim-user", "sim-steady"]
     assert forecast.texts == 3 * 2 * 2 and forecast.requests > 3 * forecast.texts
     assert not Judge.objects.exists()

@@ -310,8 +310,15 @@ def test_a_text_set_aside_makes_its_family_incomplete(cast: Cast, provider: Runn
     decisions.decide_realisation(realisation=first, decision="set_aside", reason="wrong names", actor=cast.boris)
     assert decisions.decide_family(family=first.family, decision="keep") == 4
     assert len(storing.written_texts(plan)[1]) == 2
+    assert plans.plan_progress(plan).whole == 2
     decisions.decide_realisation(realisation=first, decision="set_aside", reason="wrong names", actor=cast.boris)
+    progress = plans.plan_progress(plan)
+    assert (progress.whole, progress.families[0].is_whole, progress.families[0].is_incomplete) == (1, False, True)
+    page = cast.client("boris").get(f"/p/kassa/generation/{plan.pk}/").content.decode()
+    assert "incomplete: a text is missing or set aside" in page and "Everything is written" in page
     whole = storing.store_dataset(plan=plan, name="Whole")
+    page = cast.client("boris").get(f"/p/kassa/generation/{plan.pk}/").content.decode()
+    assert "Everything is written" not in page, "it is stored"
     assert set(whole.items.values_list("scenario", flat=True)) == {"family-0002"}
     everything = storing.store_dataset(plan=plan, name="All", only="all")
     assert everything.items.count() == 7
