@@ -18,12 +18,14 @@ from analytics.views import (
     decisions,
     explore,
     exports,
+    glossary,
     items,
     numbers,
     paired_judges,
     projects,
     shares,
     study,
+    waves,
     workload,
 )
 from analytics.views.all_statistics import PARTS_PAGES, all_statistics
@@ -34,6 +36,7 @@ from analytics.views.report_tab import report_tab
 
 pages = [
     path("p/<slug:project>/", projects.project_page, name="project"),
+    path("p/<slug:project>/glossary/", glossary.glossary_page, name="glossary"),
     path("p/<slug:project>/numbers/", numbers.numbers_page, name="numbers"),
     path("p/<slug:project>/numbers/<int:campaign>/study/", study.study_page, name="study"),
     path(
@@ -70,6 +73,7 @@ pages = [
     *(route for page in PARTS_PAGES for route in page.routes),
     *ROUTES_OF_STABILITY,
     path("p/<slug:project>/numbers/<int:campaign>/judges/", decisions.judge_decisions, name="judge_decisions"),
+    path("p/<slug:project>/numbers/<int:campaign>/waves/", waves.waves_page, name="numbers_waves"),
     path("p/<slug:project>/numbers/<int:campaign>/workflow/", workflow_page, name="workflow"),
     path("p/<slug:project>/numbers/<int:campaign>/audits/", audits.judge_audits, name="judge_audits"),
     path("p/<slug:project>/judges/<int:judge>/beside/", paired_judges.paired_judges_page, name="paired_judges"),

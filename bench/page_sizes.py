@@ -35,6 +35,7 @@ TABS = {
     "Generators: stability": "numbers/{}/stability/",
     "Next: workflow": "numbers/{}/workflow/",
     "Next: planner": "numbers/{}/planner/",
+    "Next: waves": "numbers/{}/waves/",
     "Items": "numbers/{}/items/",
     "Report": "numbers/{}/report/",
     "All statistics": "numbers/{}/all/",

@@ -55,7 +55,11 @@ GROUPS = (
     (_("Generators"), (CampaignPage(_("Generators"), "numbers_results"),)),
     (
         _("Next"),
-        (CampaignPage(_("Workflow"), "workflow"), CampaignPage(_("Planner"), "numbers_planner")),
+        (
+            CampaignPage(_("Workflow"), "workflow"),
+            CampaignPage(_("Planner"), "numbers_planner"),
+            CampaignPage(_("Waves"), "numbers_waves"),
+        ),
     ),
     (_("Items"), (CampaignPage(_("Items"), "numbers_items", ("numbers_item",)),)),
     (_("Report"), (CampaignPage(_("Report"), "report"),)),

@@ -427,6 +427,7 @@ AGREEMENT = PartsPage(
             title=gettext_lazy("Agreement"),
             about=gettext_lazy("Large: the coefficient, with its interval. Below: percent agreement and Gwet’s AC."),
             empty=gettext_lazy("Agreement needs two annotators who score the same items."),
+            terms=("alpha", "ac", "interval", "cluster", "preliminary", "approximate", "conservative"),
             build=_matrix,
         ),
         Section(
@@ -447,6 +448,7 @@ AGREEMENT = PartsPage(
                 "Cohen’s κ of two annotators on the items that both scored; on ordered scales with quadratic weights."
             ),
             empty=gettext_lazy("Pairs need two annotators, known as persons, who share items."),
+            terms=("kappa",),
             build=_pairs,
             statistics=("pairs.cohen_kappa", "pairs.percent_agreement"),
             one_criterion=True,
@@ -472,6 +474,7 @@ AGREEMENT = PartsPage(
                 "projection, so it has no interval."
             ),
             empty=gettext_lazy("The curve needs two annotators, two items and scores in order, or two labels."),
+            terms=("reliability",),
             build=_raters,
             statistics=("panel_reliability",),
         ),

@@ -316,6 +316,7 @@ CALIBRATION = PartsPage(
             title=gettext_lazy("Bias: judge minus panel"),
             about=gettext_lazy("Mean of judge minus the panel’s mean, or another reference, in points."),
             empty=gettext_lazy("A bias needs items with scores in order by the judge and by the panel."),
+            terms=("calibration", "bias", "reference", "interval", "approximate"),
             build=_bias,
             statistics=("bias",),
             columns="language",
@@ -417,6 +418,7 @@ CALIBRATION = PartsPage(
                 "at least as close to the others as an annotator is. Benjamini-Yekutieli at 0.05."
             ),
             empty=gettext_lazy("The test needs two annotators, known as persons, with 30 items each."),
+            terms=("omega",),
             build=_alt_test,
             statistics=("alt_test.alt_test_omega", "alt_test.alt_test_rho"),
             columns="language",
@@ -443,6 +445,7 @@ CALIBRATION = PartsPage(
                 "people do."
             ),
             empty=gettext_lazy("The human ceiling needs items that two annotators and the judge scored."),
+            terms=("ceiling",),
             build=_ceiling,
             statistics=("ceiling_accuracy", "ceiling_pearson"),
             columns="language",

@@ -257,6 +257,8 @@ def take_back_next_items_view(request: HttpRequest, project: str, campaign: int)
         taken = planning.take_back_draw(duty=duty, actor=request.user)
         sentence = ngettext("%(n)d item was withdrawn.", "%(n)d items were withdrawn.", taken)
         messages.success(request, sentence % {"n": taken})
+    if request.POST.get("back") == "waves":
+        return redirect("numbers_waves", current.project.slug, current.pk)
     return redirect(f"{reverse('numbers_planner', args=[current.project.slug, current.pk])}#next-items")
 
 
@@ -272,6 +274,7 @@ PLANNER = PartsPage(
                 "judge’s scores of all items (PPI++). No plan where the raters agree too little."
             ),
             empty=gettext_lazy("A plan needs labelled items on an ordered scale, with scores that are not all equal."),
+            terms=("interval", "overlap"),
             build=_labels,
             statistics=("plan.labels_needed",),
             columns="language",
@@ -329,6 +332,7 @@ PLANNER = PartsPage(
             title=gettext_lazy("Raters per item"),
             about=gettext_lazy("The number of annotators per item that gives their mean this reliability."),
             empty=gettext_lazy("A plan for raters needs items with two ratings or more, in order."),
+            terms=("reliability",),
             build=_raters,
             statistics=("plan.raters_needed",),
             columns="language",
@@ -341,6 +345,7 @@ PLANNER = PartsPage(
                 "The share of 200 simulated studies, drawn from these items, in which the judge passes."
             ),
             empty=gettext_lazy("The power needs a judge, and two annotators, known as persons."),
+            terms=("omega",),
             build=_test,
             statistics=("plan.alt_test_power",),
             columns="language",

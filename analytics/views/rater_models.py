@@ -174,6 +174,7 @@ RATER_MODELS = PartsPage(
                 "same."
             ),
             empty=gettext_lazy("This needs raters who scored the same items, on a scale with an order."),
+            terms=("severity", "infit", "interval", "cluster"),
             build=_severity,
             statistics=(SEVERITY, INFIT),
             rows="annotator",
@@ -207,6 +208,7 @@ RATER_MODELS = PartsPage(
             empty=gettext_lazy(
                 "This needs two annotators or more who scored the same items, on a scale with an order."
             ),
+            terms=("dependability",),
             build=_study,
             statistics=(DEPENDABILITY,),
             rows="variant",

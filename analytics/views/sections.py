@@ -44,8 +44,8 @@ class Section:
     """A section of a page: its words, its statistics, rows and columns, and `build`, which makes what is shown.
 
     `empty`: why there may be no table. `one_criterion`: it is about one criterion at a time. `needs_order`: labels
-    without an order have none of its figures. `is_catalogue`: its page leaves it to All statistics. Without statistics
-    the page's question says which.
+    without an order have none of its figures. `is_catalogue`: its page leaves it to All statistics. `terms`: words of
+    the glossary that are explained below its heading. Without statistics the page's question says which.
     """
 
     name: str
@@ -60,6 +60,7 @@ class Section:
     one_criterion: bool = False
     needs_order: bool = False
     is_catalogue: bool = False
+    terms: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)

@@ -187,6 +187,7 @@ ANNOTATORS = PartsPage(
                 "0: lower scores than the others."
             ),
             empty=_EMPTY,
+            terms=("severity", "interval", "cluster"),
             build=_severities,
             statistics=("annotators.severity",),
             rows="annotator",
@@ -200,6 +201,7 @@ ANNOTATORS = PartsPage(
                 "weights. Below it the share of equal scores."
             ),
             empty=_EMPTY,
+            terms=("kappa",),
             build=plain_cells,
             statistics=("annotators.cohen_kappa", "annotators.accuracy"),
             rows="annotator",

@@ -466,7 +466,9 @@ GROUPS = {
         "Judges": "judges/?campaign={}",
     },
     "Generators": {"Generators": "numbers/{}/results/"},
-    "Next": {"Workflow": "numbers/{}/workflow/", "Planner": "numbers/{}/planner/"},
+    "Next": {
+        "Workflow": "numbers/{}/workflow/", "Planner": "numbers/{}/planner/", "Waves": "numbers/{}/waves/",
+    },
     "Items": {"Items": "numbers/{}/items/"},
     "Report": {"Report": "numbers/{}/report/"},
     "All statistics": {"All statistics": "numbers/{}/all/", "Figures": "numbers/{}/", "Explore": "numbers/{}/explore/"},
