@@ -119,7 +119,7 @@ IN_LATIN_LETTERS = set(
     re.findall(
         r"\w+",
         """
-        MEDAL POLLUX compared full none partial pairs all
+        MEDAL POLLUX Croissant compared full none partial pairs all
         Panelbench panelbench up API IP JavaScript LLM QR USD UTC Ctrl Enter Esc S Shift A B a z es et BR Hant MX pt
         zh AC AI AMOUNT BCa Benjamini Bernstein Bonferroni Bradley Brennan Brown C CELL CELLS COLUMN COLUMNS CR CRLF
         CSV Cohen Conger DD Dawid EM EMAIL Ens Excel F FFFD Face Fisher Fleiss Gladen Gwet HC HTML Hajek Henderson
@@ -127,7 +127,7 @@ IN_LATIN_LETTERS = set(
         Lines MAE MATTR MB MM MOST Markdown McNemar Min N NA NAME NEAR NFC NUL OLS OpenAI PANELBENCH PDF PPI PROVIDER
         PROVIDERS Pango Parquet Pearson Prediger Python RMSE Rasch Reiczigel Rogan SD SHA SQLite SVG Skene Spearman
         Standard Student Studio TOST TSV Terry Top U UNPACKED UPLOAD URL UTF Unicode VALUE Webhooks Welch Wilson XLSX
-        Croissant XML YAML YYYY Yekutieli Yes ZIP aligned allow alpha anchor ar assistant attributes b base batches better blind
+        XML YAML YYYY Yekutieli Yes ZIP aligned allow alpha anchor ar assistant attributes b base batches better blind
         breaks budget bzip cap class column comma completion control customer de decimal deflate detail direction
         disagreement docs dump e end erase error eval exam exp f fi field files fluency format found g gap generator
         goal greedy group gz gzip header higher https id ignore imports inclusion inspect install is items json jsonl
