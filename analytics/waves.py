@@ -12,7 +12,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from django.db.models import Count, Max, Min, OuterRef, Q, Subquery, Sum
+from django.db.models import Count, F, Max, Min, OuterRef, Q, Subquery, Sum
 from django.utils.translation import gettext_lazy
 
 from accounts import audit
@@ -154,7 +154,7 @@ def withdrawn_waves(campaign: Campaign) -> list[WithdrawnWave]:
 def _by_wave(rows: Any, duty: str, item: str) -> Any:
     """The rows grouped by duty and wave: the wave that drew their item into their duty."""
     wave = Selection.objects.filter(duty=OuterRef(duty), item=OuterRef(item)).values("wave")[:1]
-    return rows.order_by().annotate(of_duty=Max(duty), wave=Subquery(wave)).values("of_duty", "wave")
+    return rows.order_by().annotate(of_duty=F(duty), wave=Subquery(wave)).values("of_duty", "wave")
 
 
 def _entries(duties: Iterable[Duty], verbs: tuple[str, ...]) -> list[AuditEntry]:

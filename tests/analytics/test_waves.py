@@ -6,6 +6,7 @@ import pytest
 
 from analytics import planning
 from analytics.waves import waves, withdrawn_waves
+from annotation import allocation
 from annotation.models import Campaign, Duty, Selection
 from tests.analytics import scene
 from tests.analytics.test_sampling import piloted  # noqa: F401  a fixture
@@ -41,6 +42,18 @@ def test_a_drawn_wave_is_listed_with_its_draw_until_it_is_withdrawn(
     assert (gone.wave, gone.items, gone.actor) == ("2", str(drawn), cast.aino)
     page = lead.get(here).content.decode()
     assert "1 withdrawn wave" in page
+
+
+def test_each_wave_counts_what_is_rated_of_its_own_task(cast: Cast, piloted: tuple[Campaign, Duty]) -> None:  # noqa: F811
+    campaign, duty = piloted
+    other = allocation.allocate(
+        campaign=campaign, panel=duty.panel, overlap=2, name="Again", again=True, actor=cast.aino
+    )
+    pilot, again = waves(campaign)
+    assert (pilot.duty, pilot.submitted, pilot.assignments) == (duty, 30, 30)
+    assert (again.duty, again.submitted, again.assignments, again.items) == (other, 0, 120, 60)
+    assert pilot.hours == pytest.approx(30 * 5 / 3600) and again.hours is None
+    assert (again.actor, again.lowest, again.highest, again.strata) == (cast.aino, 1.0, 1.0, 1)
 
 
 def test_a_campaign_without_a_wave_says_what_one_is(cast: Cast) -> None:
