@@ -24,7 +24,7 @@ from analytics.questions.parameters import BLIND_ONLY
 from analytics.questions.reference_rules import ADJUDICATED, usual_rule
 from analytics.ratings.exclusions import EXCLUSIONS
 from analytics.ratings.item_attributes import attribute_text
-from analytics.ratings.raters import campaign_annotators, names_of_designs, newest_runs, rater_names
+from analytics.ratings.raters import campaign_annotators, names_of_designs, names_of_failed, newest_runs, rater_names
 from annotation.models import Campaign, Criterion, Dataset, Duty, Item, Rating
 from annotation.writers import tables
 from judging.models import JudgeRun, Verdict
@@ -170,6 +170,7 @@ def item_options(campaign: Campaign) -> ItemOptions:
     runs = list(newest_runs(campaign))
     names = rater_names(campaign, runs)
     judged, of_designs = {names[run.pk]: run for run in runs}, names_of_designs(runs, names)
+    failed = names_of_failed(runs, names)
     panels = Duty.objects.filter(campaign=campaign).order_by("panel__name").values_list("panel__name", flat=True)
     languages, generators, attributes = _described(campaign.dataset)
     return ItemOptions(
@@ -177,7 +178,7 @@ def item_options(campaign: Campaign) -> ItemOptions:
         languages=languages,
         generators=generators,
         attributes=attributes,
-        judges={name: judged[name] for name in sorted(judged, key=lambda name: name in of_designs)},
+        judges={name: judged[name] for name in sorted(judged, key=lambda name: (name in of_designs, name in failed))},
         of_designs=of_designs,
         raters=tuple(campaign_annotators(campaign).values_list("pseudonym", flat=True)),
         panels=tuple(dict.fromkeys(panels)),

@@ -30,6 +30,7 @@ from analytics.views import (
 )
 from analytics.views.all_statistics import PARTS_PAGES, all_statistics
 from analytics.views.generators import ROUTES_OF_STABILITY
+from analytics.views.judge_page import judge_page
 from analytics.views.planner import draw_next_items_view, take_back_next_items_view
 from analytics.views.projects import workflow_page
 from analytics.views.report_tab import report_tab
@@ -76,6 +77,7 @@ pages = [
     path("p/<slug:project>/numbers/<int:campaign>/waves/", waves.waves_page, name="numbers_waves"),
     path("p/<slug:project>/numbers/<int:campaign>/workflow/", workflow_page, name="workflow"),
     path("p/<slug:project>/numbers/<int:campaign>/audits/", audits.judge_audits, name="judge_audits"),
+    path("p/<slug:project>/judges/<int:judge>/", judge_page, name="judge"),
     path("p/<slug:project>/judges/<int:judge>/beside/", paired_judges.paired_judges_page, name="paired_judges"),
     path("p/<slug:project>/settings/thresholds/", decisions.thresholds_page, name="thresholds"),
     path("p/<slug:project>/numbers/<int:campaign>/items/", items.items_page, name="numbers_items"),

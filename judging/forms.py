@@ -635,6 +635,7 @@ class LogForm(forms.Form):
 
     STATUSES = [
         ("", _("any status")),
+        ("unread", _("Without a score")),
         *((status.value, status.label) for status in Verdict.Status),
         *((state.value, state.label) for state in Call.State if state != Call.State.SETTLED),
         ("retried", _("Tried more than once")),
@@ -665,7 +666,8 @@ def _of_status(status: str) -> Q | Exists:
         return Q(state=status)
     if status == "retried":
         return Q(tries__gt=1)
-    return Exists(Verdict.objects.filter(attempt__call=OuterRef("pk"), status=status))
+    verdicts = Verdict.objects.filter(attempt__call=OuterRef("pk"))
+    return Exists(verdicts.exclude(status=Verdict.Status.OK) if status == "unread" else verdicts.filter(status=status))
 
 
 def _about(words: str) -> Q:

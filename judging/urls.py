@@ -11,7 +11,8 @@ from judging.api import item_plans as item_plan_routes
 from judging.api import judges as judge_routes
 from judging.api import providers as provider_routes
 from judging.api import runs as run_routes
-from judging.views import curations, error_tags, generation, imports, item_plans, judges, providers, runs
+from judging.api import spending as spending_routes
+from judging.views import curations, error_tags, generation, imports, item_plans, judges, providers, runs, spending
 
 pages = [
     path("providers/", providers.providers_page, name="providers"),
@@ -21,10 +22,12 @@ pages = [
     path("p/<slug:project>/judges/", judges.judges_page, name="judges"),
     path("p/<slug:project>/judges/new/", judges.new_judge, name="judge_new"),
     path("p/<slug:project>/judges/tests/<uuid:series>/", judges.judge_trials, name="judge_trials"),
-    path("p/<slug:project>/judges/<int:judge>/", judges.judge_page, name="judge"),
     path("p/<slug:project>/judges/<int:judge>/runs/new/", runs.start_run, name="run_start"),
     path("p/<slug:project>/judges/<int:judge>/errors/", error_tags.judge_errors, name="judge_errors"),
     path("p/<slug:project>/judges/<int:judge>/errors.csv", error_tags.judge_errors_csv, name="judge_errors_csv"),
+    path("p/<slug:project>/judges/<int:judge>/spending.csv", spending.judge_spending_csv, name="judge_spending_csv"),
+    path("p/<slug:project>/spending/", spending.spending_page, name="spending"),
+    path("p/<slug:project>/spending.csv", spending.spending_csv, name="spending_csv"),
     path("p/<slug:project>/verdicts/<int:verdict>/tags/", error_tags.add_error_tag, name="error_tag_add"),
     path("p/<slug:project>/verdict-tags/<int:tag>/remove/", error_tags.remove_error_tag, name="error_tag_remove"),
     path("p/<slug:project>/rubrics/prompt/", judges.rubric_prompt, name="rubric_prompt"),
@@ -207,6 +210,7 @@ api = [
         error_tag_routes.ErrorTagDetail.as_view(),
         name="api_error_tag",
     ),
+    path("projects/<slug:project>/spending/", spending_routes.Spending.as_view(), name="api_spending"),
     path("projects/<slug:project>/runs/", run_routes.Runs.as_view(), name="api_runs"),
     path("projects/<slug:project>/runs/forecast/", run_routes.RunForecast.as_view(), name="api_run_forecast"),
     path("projects/<slug:project>/runs/<int:run>/", run_routes.RunDetail.as_view(), name="api_run"),

@@ -24,7 +24,14 @@ from analytics.questions.question import NumbersQuestion
 from analytics.ratings import exclusions
 from analytics.ratings.additions import TEXT_MEASURES
 from analytics.ratings.item_attributes import attribute_choices
-from analytics.ratings.raters import all_runs, campaign_annotators, judge_names, names_of_designs, usual_judges
+from analytics.ratings.raters import (
+    all_runs,
+    campaign_annotators,
+    judge_names,
+    names_of_designs,
+    names_of_failed,
+    usual_judges,
+)
 from analytics.stats.declared.register import STATISTICS, statistics_that_need
 from annotation.models import Campaign, Criterion, Duty, Item
 from judging.models import JudgeRun
@@ -65,7 +72,8 @@ def question_of(query: str) -> NumbersQuestion:
 class QuestionChoices:
     """The choices for questions about one campaign.
 
-    `attributes`: columns of its items' attributes, with their values.
+    `attributes`: columns of its items' attributes, with their values. `judges` that `failed`, of which no score was
+    read, come last.
     """
 
     criteria: tuple[str, ...]
@@ -79,6 +87,7 @@ class QuestionChoices:
     measures: tuple[str, ...] = ()
     exclusions: tuple[str, ...] = exclusions.EXCLUSIONS
     of_designs: frozenset[str] = frozenset()
+    failed: frozenset[str] = frozenset()
 
     def listed_judges(self, question: NumbersQuestion) -> tuple[str, ...]:
         """The judges that a form offers.
@@ -108,19 +117,21 @@ def question_choices(campaign: Campaign) -> QuestionChoices:
     )
     runs = tuple(all_runs(campaign))
     names = judge_names(campaign, runs)
+    failed = names_of_failed(runs, names)
     attributes = attribute_choices(campaign.dataset)
     return QuestionChoices(
         criteria=tuple(criteria.order_by("position").values_list("key", flat=True)),
         attributes=attributes.values,
         languages=languages,
         generators=generators,
-        judges=tuple(sorted({names[run.pk] for run in runs})),
+        judges=tuple(sorted({names[run.pk] for run in runs}, key=lambda name: (name in failed, name))),
         runs=runs,
         raters=tuple(annotator.pseudonym for annotator in campaign_annotators(campaign)),
         panels=tuple(sorted(set(Duty.objects.filter(campaign=campaign).values_list("panel__name", flat=True)))),
         measures=(*attributes.numeric, *TEXT_MEASURES),
         exclusions=exclusions.available_exclusions(campaign),
         of_designs=names_of_designs(runs, names),
+        failed=failed,
     )
 
 

@@ -46,15 +46,32 @@ def newest_runs_on(*, dataset: Dataset, rubric_version: int) -> QuerySet[JudgeRu
         )
         .order_by("-has_verdicts", "asking", "is_cut", "is_part", "-dataset_id", "has_failed", "-repeats", "-pk")
     )
-    return here.filter(pk=Subquery(of_judge.values("pk")[:1])).select_related("judge").order_by("judge__name")
+    chosen = here.filter(pk=Subquery(of_judge.values("pk")[:1])).annotate(has_scores=_has_scores())
+    return chosen.select_related("judge").order_by("judge__name")
 
 
 def all_runs(campaign: Campaign) -> QuerySet[JudgeRun]:
     """Every run on the campaign's items and rubric version that has or may get verdicts, by judge and number; last
     those of which no score was read, so that no page begins with a judge that failed."""
     runs = _runs_on(campaign.dataset, campaign.rubric_version_id)
-    scores = Verdict.objects.filter(run=OuterRef("pk"), status=Verdict.Status.OK)
-    return runs.select_related("judge").order_by(~Exists(scores), "judge__name", "pk")
+    runs = runs.annotate(has_scores=_has_scores())
+    return runs.select_related("judge").order_by("-has_scores", "judge__name", "pk")
+
+
+def with_scores(runs: Collection[int]) -> QuerySet[JudgeRun, int]:
+    """The keys of those of the runs that have a score on the scale."""
+    return JudgeRun.objects.filter(_has_scores(), pk__in=runs).order_by().values_list("pk", flat=True)
+
+
+def _has_scores() -> Exists:
+    return Exists(Verdict.objects.filter(run=OuterRef("pk"), status=Verdict.Status.OK))
+
+
+def names_of_failed(runs: Iterable[JudgeRun], names: Mapping[int, str]) -> frozenset[str]:
+    """The names of the judges of which none of these runs, of `all_runs` or `newest_runs`, has a score: forms offer
+    them last, and no page begins with one of them."""
+    read = {names[run.pk] for run in runs if run.has_scores}  # type: ignore[attr-defined]
+    return frozenset(names[run.pk] for run in runs) - read
 
 
 def audit_runs(campaign: Campaign) -> QuerySet[JudgeRun]:

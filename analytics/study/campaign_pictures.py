@@ -111,17 +111,12 @@ class CampaignPictures:
     def _square(self, cell: CellDecision | None, criterion: str) -> Square | None:
         if cell is None:
             return None
-        row = cell.row
-        state = _("not certain") if cell.state == "not_certain" else ""
-        about = (row["judge"], self.names.cell(criterion, row["language"]), cell.use.label, state, cell.basis)
-        return Square(
+        language = cell.row["language"]
+        return pictures.decision_square(
+            cell,
             letters=self.letters[criterion],
-            criterion=criterion,
-            language=row["language"],
-            use=cell.use.value,
-            state=cell.state,
-            title=" · ".join(str(part) for part in about if part),
-            query=self.choice.with_(judge=row["judge"], criterion=criterion, cell=row["language"]),
+            name=self.names.cell(criterion, language),
+            query=self.choice.with_(judge=cell.row["judge"], criterion=criterion, cell=language),
             is_chosen=cell is self.study.chosen_cell,
         )
 

@@ -9,6 +9,8 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from django.utils.translation import gettext as _
+
 from analytics.figures import MINUS, Figure
 from analytics.judges.reasons import CellDecision, Condition
 from analytics.models import GateThresholds
@@ -38,6 +40,22 @@ def initials(names: Mapping[str, str]) -> dict[str, str]:
         if len({text.casefold() for text in short.values()}) == len(short):
             return {key: text[:1].upper() + text[1:] for key, text in short.items()}
     return {key: str(number) for number, key in enumerate(cleaned, 1)}
+
+
+def decision_square(cell: CellDecision, *, letters: str, name: str, query: str, is_chosen: bool = False) -> Square:
+    """The square of a decision; ``name`` is that of its criterion and language."""
+    state = _("not certain") if cell.state == "not_certain" else ""
+    about = (cell.row["judge"], name, cell.use.label, state, cell.basis)
+    return Square(
+        letters=letters,
+        criterion=cell.row["criterion"],
+        language=cell.row["language"],
+        use=cell.use.value,
+        state=cell.state,
+        title=" · ".join(str(part) for part in about if part),
+        query=query,
+        is_chosen=is_chosen,
+    )
 
 
 # --- an axis ------------------------------------------------------------------------------------------------------

@@ -83,11 +83,11 @@ class CampaignStudy:
 
     @cached_property
     def judges(self) -> list[str]:
-        """The judges that a form offers, those that have decisions first; judges that are only cells of designs are
-        hidden."""
+        """The judges that a form offers, those that have decisions first and those that failed last; judges that are
+        only cells of designs are hidden."""
+        decided = self.decided.judges if self.decided else ()
         listed = self.choices.listed_judges(NumbersQuestion())
-        decided = [name for name in (self.decided.judges if self.decided else ()) if name in listed]
-        return list(dict.fromkeys([*decided, *listed]))
+        return sorted(listed, key=lambda name: (name in self.choices.failed, name not in decided))
 
     @cached_property
     def languages(self) -> list[str]:

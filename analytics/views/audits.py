@@ -26,6 +26,7 @@ from analytics.figures import Figure
 from analytics.judges.thresholds import current_thresholds
 from analytics.models import Snapshot
 from analytics.questions.question import NumbersQuestion
+from analytics.ratings.raters import with_scores
 from analytics.views.items import criterion_name, shown_campaign
 from analytics.views.sections import Section
 from analytics.workload import judge_positions
@@ -152,9 +153,14 @@ class AuditsPage:
     def __init__(self, campaign: Campaign, snapshot: Snapshot, judge: str) -> None:
         self.campaign, self.snapshot = campaign, snapshot
         self.judges: list[dict[str, Any]] = snapshot.content["judges"]
-        self.judge = judge if judge in self.judge_names else next(iter(self.judge_names), "")
+        self.judge = judge if judge in self.judge_names else self._usual_judge()
         self.thresholds = current_thresholds(campaign.project)
         self.margin = self.thresholds.bias_margin if self.thresholds else USUAL_MARGIN
+
+    def _usual_judge(self) -> str:
+        """The first judge of which a score was read, else the first."""
+        read = set(with_scores([each["run"] for each in self.judges]))
+        return next((each["name"] for each in self.judges if each["run"] in read), next(iter(self.judge_names), ""))
 
     @property
     def judge_names(self) -> list[str]:

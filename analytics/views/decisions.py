@@ -78,7 +78,10 @@ class DecisionsPage:
 
     @property
     def judge(self) -> str:
-        return self.asked_judge if self.asked_judge in self.judge_names else next(iter(self.judge_names), "")
+        """The judge that was asked for, else the first with scores to decide on, else the first."""
+        compared = [cell.row["judge"] for cell in self.current.cells if cell.row["n_items"]]
+        names = self.judge_names
+        return self.asked_judge if self.asked_judge in names else next(iter([*compared, *names]), "")
 
     @cached_property
     def cells(self) -> dict[tuple[str, str], CellDecision]:

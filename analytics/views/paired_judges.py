@@ -17,7 +17,7 @@ from analytics.judges import compared_judges
 from analytics.judges.compared_judges import JudgeDisagreement
 from analytics.judges.prompt_changes import prompt_changes
 from annotation.desk import presentation
-from annotation.models import Campaign, Item
+from annotation.models import Campaign, Item, RubricVersion
 from judging import requests
 from judging.models import Judge, JudgeRun
 from judging.templatetags.judging import factor_name, level_name
@@ -61,7 +61,7 @@ def paired_judges_page(request: HttpRequest, project: str, judge: int) -> HttpRe
     item = _chosen_item(request, paired, listed)
     context |= {
         "other": first,
-        "differences": list(_differences(first, second)),
+        "differences": list(setting_differences(first, second)),
         "paired": paired,
         "campaign": paired.campaign if paired else None,
         "disagreements": listed,
@@ -69,7 +69,7 @@ def paired_judges_page(request: HttpRequest, project: str, judge: int) -> HttpRe
         "item": presentation.show_item(item, (), item.dataset.layout) if item else None,
         "stored": item,
         **(_counts(paired) if paired else {}),
-        **(_prompts(first, second, item, paired) if item and paired else {}),
+        **(prompt_differences(first, second, item, paired.second.rubric_version) if item and paired else {}),
     }
     return render(request, "analytics/paired_judges.html", context)
 
@@ -100,7 +100,7 @@ def _counts(paired: PairedRuns) -> dict[str, int]:
     return {"both": both, "differ": differ}
 
 
-def _differences(first: Judge, second: Judge) -> Iterator[tuple[str, str, str]]:
+def setting_differences(first: Judge, second: Judge) -> Iterator[tuple[str, str, str]]:
     """What is configured differently, in words: the name of the setting, and what each judge has."""
     for name, mine, theirs in (
         (_("Provider"), first.provider, second.provider),
@@ -126,10 +126,9 @@ def _shown(level: Any) -> str:
     return level_name(level) if level not in (None, "") else _("none")
 
 
-def _prompts(first: Judge, second: Judge, item: Item, paired: PairedRuns) -> dict[str, Any]:
+def prompt_differences(first: Judge, second: Judge, item: Item, version: RubricVersion) -> dict[str, Any]:
     """What differs in the prompts about an item, or why one of them can't be shown."""
     try:
-        version = paired.second.rubric_version
         before, after = requests.prompts_of_judges([first, second], item=item, rubric_version=version)
     except Refused as refused:
         return {"refusal": refused.sentence}

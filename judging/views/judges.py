@@ -14,7 +14,7 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.db.models import Count, OuterRef, QuerySet, Subquery, Sum
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -301,31 +301,6 @@ def _prompts_of_form(
     return {"prompts": prompts, "item": item, "shown_rubric": named}
 
 
-@require_safe
-@login_required
-def judge_page(request: HttpRequest, project: str, judge: int) -> HttpResponse:
-    """What makes this judge, its runs, and the exact messages it would send about an item."""
-    current_project, judges_of_project = find_judge(request, project)
-    shown = get_object_or_404(judges_of_project, pk=judge)
-    refused = judges.refused_by_model(shown)
-    listed = runs.list_runs(shown.runs.all())
-    context = {
-        "title": shown.name,
-        "simulated": shown.simulated,
-        "project": current_project,
-        "judge": shown,
-        "pace": judges.pace(shown),
-        "reply_form": REPLY_FORMS[endpoints.reply_form(shown.provider, refused)],
-        "refused": refused,
-        "has_failed": trials.failed_judges(judges_of_project).filter(pk=shown.pk).exists(),
-        "ancestry": shown.ancestry(),
-        "runs": listed,
-        "audits": _audits(shown, listed, Campaign.objects.visible_to(request.user).filter(project=current_project)),
-        **_preview(request, current_project, shown),
-    }
-    return render(request, "judging/judge.html", context)
-
-
 @dataclass(frozen=True, slots=True)
 class JudgeAudit:
     """One audit of a judge: its newest run, the campaign with its figures, and where it is started; or none of them."""
@@ -336,7 +311,7 @@ class JudgeAudit:
     address: str
 
 
-def _audits(judge: Judge, listed: Sequence[runs.ListedRun], campaigns: QuerySet[Campaign]) -> list[JudgeAudit]:
+def listed_audits(judge: Judge, listed: Sequence[runs.ListedRun], campaigns: QuerySet[Campaign]) -> list[JudgeAudit]:
     """The audits that need a run, with their newest one. A new one is started on the material of the newest run."""
     about = {(each.dataset_id, each.rubric_version_id): each for each in campaigns.order_by("pk")}
     newest = next((row.run for row in listed if not row.run.is_pilot), None)
@@ -364,8 +339,8 @@ def _audit_address(judge: Judge, audit: str, material: JudgeRun) -> str:
     return f"{reverse('audit_start', args=[judge.project.slug, judge.pk])}?{audit_query(judge, *about, audit)}"
 
 
-def _preview(request: HttpRequest, project: Project, judge: Judge) -> dict[str, Any]:
-    """The prompts about the chosen item, or about the first of the newest dataset."""
+def prompt_preview(request: HttpRequest, project: Project, judge: Judge) -> dict[str, Any]:
+    """The prompts of a declared judge about the item of the address, or about the first of the newest dataset."""
     form = PreviewForm(request.GET if "dataset" in request.GET else None, project=project, user=request.user)
     if form.lacks or not judge.provider:
         return {"lacks": form.lacks}

@@ -337,6 +337,9 @@ METHODS: Mapping[str, Method] = {
         repeatable=True,
     ),
     "GET /projects/{project}/judges/{judge}/": Method("judge", "One judge."),
+    "GET /projects/{project}/spending/": Method(
+        "spending", "What requests to models have cost, by day, person and kind; of one ``judge`` where it is given."
+    ),
     "GET /projects/{project}/judges/{judge}/preview/": Method(
         "prompts", "The exact messages that this judge would send for one item."
     ),

@@ -48,7 +48,7 @@ _BELOW = {
     "datasets": ("imports", "mappings", "verdict-imports", "study-imports"),
     "rubrics": ("taxonomies",),
     "people": ("panels",),
-    "judges": ("runs", "designs"),
+    "judges": ("runs", "designs", "spending"),
     "generation": ("prompts",),
 }
 

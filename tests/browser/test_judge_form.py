@@ -31,6 +31,13 @@ def test_a_judge_is_tested_with_one_call_and_then_saved(
     expect(page.get_by_label("Model", exact=True)).to_have_value("sim-steady")
     expect(page.get_by_text("Minu pakk number 1 on kadunud.")).to_be_visible()
     assert JudgeTrial.objects.get().is_read and not Judge.objects.exists()
+    frame = page.get_by_role("region", name="Prompt about d1 · et")
+    shape = frame.evaluate("frame => [frame.clientHeight, frame.scrollHeight, frame.tabIndex]")
+    assert shape[0] <= 420 < shape[1] and shape[2] == 0, "a long prompt scrolls in its frame"
+    frame.focus()
+    page.keyboard.press("PageDown")
+    page.wait_for_timeout(500)
+    assert frame.evaluate("frame => frame.scrollTop") > 0, "by keyboard"
     found = Axe().run(page)
     assert found.violations_count == 0, found.generate_report()
     page.set_viewport_size({"width": 390, "height": 844})

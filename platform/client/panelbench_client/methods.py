@@ -597,6 +597,12 @@ class PlainMethods(ServerConnection):
         """One judge."""
         return cast(types.DeclaredJudge, self.json("GET", self.at("judges/{}/", judge)))
 
+    @operation("GET", "/projects/{project}/spending/")
+    def spending(self, *, judge: int | None = None) -> list[types.DailySpending]:
+        """What requests to models have cost, by day, person and kind; of one ``judge`` where it is given."""
+        asked = given(judge=judge)
+        return cast(list[types.DailySpending], self.json("GET", self.at("spending/"), params=asked))
+
     @operation("GET", "/projects/{project}/judges/{judge}/preview/")
     def prompts(self, judge: int, item: int, rubric_version: int) -> list[types.Prompt]:
         """The exact messages that this judge would send for one item."""

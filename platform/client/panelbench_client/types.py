@@ -41,6 +41,7 @@ CollectedPromptState: TypeAlias = Literal["draft", "in_review", "returned", "acc
 ConditionStateEnum: TypeAlias = Literal["holds", "fails", "not_certain", "not_run"]
 CurationFacet: TypeAlias = Literal["issue", "score", "generator", "length"]
 CurationMethod: TypeAlias = Literal["balanced", "random"]
+DailySpendingKindEnum: TypeAlias = Literal["runs", "imported", "tests", "proposals", "texts"]
 DecidedWritingDecisionEnum: TypeAlias = Literal["accepted", "returned"]
 DecisionEnum: TypeAlias = Literal[
     "stale",
@@ -717,6 +718,15 @@ class CurationSettings(TypedDict):
     by: NotRequired[list[str]]
     by_family: NotRequired[bool]
     seed: NotRequired[int]
+
+
+class DailySpending(TypedDict):
+    day: str
+    person: str
+    kind: DailySpendingKindEnum
+    requests: int
+    requests_without_cost: int
+    usd: Decimal | None
 
 
 class Dataset(TypedDict):
