@@ -72,6 +72,7 @@ LONG = ("annotation.Annotation", "judging.Verdict")
 COUNT_SECONDS = 60.0
 LEFT_OUT = {
     **dict.fromkeys(("accounts.Invitation", "accounts.Token", "accounts.Webhook", "accounts.Delivery"), "not shown"),
+    **dict.fromkeys(("accounts.ProjectDeletion", "accounts.SuspendedMembership"), "nobody sees a deleted project"),
     **dict.fromkeys(("annotation.ImportFile", "annotation.Upload", "annotation.DryRun"), "not shown"),
     **dict.fromkeys(("annotation.SavedMapping", "annotation.InvitedSeat", "annotation.Draft"), "not shown"),
     "annotation.DatasetCheckup": "on pages that are not kept",

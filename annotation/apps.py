@@ -12,11 +12,11 @@ class AnnotationConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from accounts import jobs, people, removal
+        from accounts import deletion, jobs, people, removal
         from annotation.readers import set_bounds
 
         removal.redactions.append(_redact)
-        removal.contents.append(_contents)
+        deletion.contents.append(_contents)
         jobs.kinds_of_apps.append(_job_kinds)
         jobs.cleanings.extend((_sweep_stored, _sweep_uploads, _sweep_parsed))
         people.panel_access.append(

@@ -12,21 +12,22 @@ from django.db import IntegrityError, transaction
 from django.db.models import Count, F, Max, Q, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext_lazy
+from django.utils.translation import ngettext, ngettext_lazy
 
 from accounts import audit
+from accounts.deletion import Content
 from accounts.models import Job, Project, User
 from accounts.refusals import Refused
-from accounts.removal import Content
 from annotation.models import (
     Annotation,
     Assignment,
     Campaign,
     Dataset,
     Duty,
-    Import,
+    Item,
     Panel,
     PanelSeat,
+    Rating,
     Rubric,
     RubricVersion,
     Skip,
@@ -237,16 +238,17 @@ def _seated(duties: Iterable[Duty]) -> list[tuple[int, str]]:
 
 
 def contents(project: Project) -> list[Content]:
-    """The contents of a project in this app. Ratings, and imports being stored, forbid removing the project."""
-    storing = Import.objects.filter(project=project, state=Import.State.STORING)
-    ratings = Annotation.objects.filter(campaign__project=project)
+    """The contents of a project in this app."""
+    submitted = Annotation.objects.filter(campaign__project=project)
     own = {"project": project}
     counted = (
-        (ratings.count(), ngettext_lazy("%d annotation", "%d annotations"), True),
-        (storing.count(), ngettext_lazy("%d import being stored", "%d imports being stored"), True),
-        (Dataset.objects.filter(**own).count(), ngettext_lazy("%d dataset", "%d datasets"), False),
-        (Rubric.objects.filter(**own).count(), ngettext_lazy("%d rubric", "%d rubrics"), False),
-        (Campaign.objects.filter(**own).count(), ngettext_lazy("%d campaign", "%d campaigns"), False),
-        (Panel.objects.filter(**own).count(), ngettext_lazy("%d panel", "%d panels"), False),
+        (Item.objects.filter(dataset__project=project).count(), ngettext_lazy("%d item", "%d items")),
+        (Dataset.objects.filter(**own).count(), ngettext_lazy("%d dataset", "%d datasets")),
+        (Rubric.objects.filter(**own).count(), ngettext_lazy("%d rubric", "%d rubrics")),
+        (Campaign.objects.filter(**own).count(), ngettext_lazy("%d campaign", "%d campaigns")),
+        (Panel.objects.filter(**own).count(), ngettext_lazy("%d panel", "%d panels")),
     )
-    return [Content(words % count, forbids) for count, words, forbids in counted if count]
+    ratings = Rating.objects.filter(annotation__campaign__project=project).count()
+    newest = submitted.aggregate(newest=Max("submitted_at"))["newest"]
+    rated = [Content(ngettext("%d rating", "%d ratings", ratings) % ratings, newest=newest)] if ratings else []
+    return rated + [Content(words % count) for count, words in counted if count]

@@ -10,7 +10,7 @@ class JudgingConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from accounts import jobs, people, removal
+        from accounts import deletion, jobs, people, removal
         from judging.asking import budgets, sharing
 
         jobs.kinds_of_apps.append(_job_kinds)
@@ -18,7 +18,7 @@ class JudgingConfig(AppConfig):
         removal.redactions.append(_redact_decisions)
         people.stops.extend((_pause_all, _pause_plans))
         jobs.cleanings.append(_clear_failed)
-        removal.contents.append(_contents)
+        deletion.contents.append(_contents)
         budgets.register("calls", _paid_calls)
         budgets.register("proposals", _paid_proposals)
         budgets.register("texts", _paid_texts)
@@ -54,16 +54,16 @@ def _redact_decisions(user: Any, project: Any) -> None:
     decisions.redact_decisions(user, project)
 
 
-def _pause_plans(project: Any) -> None:
+def _pause_plans(project: Any, reason: str) -> None:
     from judging.generation import plans
 
-    plans.pause_plans(project)
+    plans.pause_plans(project, reason)
 
 
-def _pause_all(project: Any) -> None:
+def _pause_all(project: Any, reason: str) -> None:
     from judging import runs
 
-    runs.pause_all(project)
+    runs.pause_all(project, reason)
 
 
 def _clear_failed() -> None:

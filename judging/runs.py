@@ -20,13 +20,13 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext_lazy
 
 from accounts import access, audit, webhooks
+from accounts.deletion import Content
 from accounts.models import Event, Project, User
 from accounts.refusals import Refused
-from accounts.removal import Content
 from annotation import bulk
 from annotation.models import Dataset, Item, ItemSelection, RubricVersion, SelectedItem
 from judging import judges, spending
-from judging.asking import allowances, bills, endpoints, prices
+from judging.asking import allowances, bills, budgets, endpoints, prices
 from judging.asking.budgets import Committed
 from judging.known_replies import AskedTogether, UnusedReplies, known_calls, unused_replies
 from judging.models import (
@@ -35,10 +35,12 @@ from judging.models import (
     Attempt,
     Call,
     GenerationAttempt,
+    GenerationPlan,
     Judge,
     JudgeDesign,
     JudgeRun,
     JudgeTrial,
+    PlanGenerator,
     Verdict,
 )
 from judging.prompts import check
@@ -376,24 +378,30 @@ class PaidCalls:
             pause_run(run=judge_run, reason=reason)
 
 
-def pause_all(project: Project) -> None:
-    """Pause all running runs of a project, because it is archived."""
+def pause_all(project: Project, reason: str) -> None:
+    """Pause all running runs of a project, because it is archived or deleted."""
     for run in JudgeRun.objects.filter(project=project, state=JudgeRun.State.RUNNING).select_related("project"):
-        pause_run(run=run, reason=_("The project was archived."))
+        pause_run(run=run, reason=reason)
 
 
 def judging_contents(project: Project) -> list[Content]:
-    """Counts of this app's rows in a project. Verdicts, and requests that may have cost money, forbid its removal."""
+    """Counts of this app's rows in a project, and what it has paid."""
     requests = Attempt.objects.filter(call__run__project=project).count()
     requests += AlignmentProposal.objects.filter(alignment__project=project, sent_at__isnull=False).count()
     requests += JudgeTrial.objects.filter(project=project, sent_at__isnull=False).count()
     requests += GenerationAttempt.objects.filter(realisation__plan__project=project).count()
     counted = (
-        (requests, ngettext_lazy("%d request", "%d requests"), True),
-        (Verdict.objects.filter(run__project=project).count(), ngettext_lazy("%d verdict", "%d verdicts"), True),
-        (Judge.objects.filter(project=project).count(), ngettext_lazy("%d judge", "%d judges"), False),
+        (requests, ngettext_lazy("%d request", "%d requests")),
+        (Verdict.objects.filter(run__project=project).count(), ngettext_lazy("%d verdict", "%d verdicts")),
+        (Judge.objects.filter(project=project).count(), ngettext_lazy("%d judge", "%d judges")),
+        (GenerationPlan.objects.filter(project=project).count(), ngettext_lazy("%d plan", "%d plans")),
     )
-    return [Content(words % count, forbids) for count, words, forbids in counted if count]
+    asked = {*Judge.objects.filter(project=project).values_list("provider", flat=True)}
+    asked |= {*PlanGenerator.objects.filter(plan__project=project).values_list("provider", flat=True)}
+    asked |= {*JudgeTrial.objects.filter(project=project).values_list("provider", flat=True)}
+    paid = sum((budgets.spent_at(project.pk, provider).paid for provider in asked if provider), Decimal(0))
+    costs = [Content(_("costs of %s USD, as they were booked") % f"{paid:.2f}")] if paid else []
+    return [Content(words % count) for count, words in counted if count] + costs
 
 
 def resume_run(*, run: JudgeRun, actor: User | None = None) -> bool:

@@ -108,7 +108,9 @@ ALLOWED: dict[str, set[str]] = {
     "api_upload": OWNER,
     **dict.fromkeys(("transfer_file", "transfer_remove", "api_transfer", "api_transfer_content"), OWNER),
     **dict.fromkeys(("import_bundle", "api_bundles"), LEAD),
-    **dict.fromkeys(("project_rename", "project_remove"), LEAD),
+    **dict.fromkeys(("project_rename", "project_delete"), LEAD),
+    "project_restore": set(),  # there is nothing to restore
+    "api_project_restore": set(),
     **dict.fromkeys(("settings", "project_rules", "shares", "share_revoke", "api_shares", "api_share"), LEAD),
     **dict.fromkeys(("thresholds", "workload", "pay_sheet", "set_pay_rate"), LEAD),
     **dict.fromkeys(("alignment_close", "api_alignment_close"), LEAD),

@@ -55,11 +55,14 @@ def make(
 
 
 def find_share(secret: str) -> Share | None:
-    """The live link behind a secret, its campaign loaded; notes its use at most once a minute."""
+    """The live link behind a secret, its campaign loaded; notes its use at most once a minute.
+
+    None while the project is deleted.
+    """
     if len(secret) > LONGEST_SECRET:
         return None
     loaded = Share.objects.live().select_related("campaign__project", "campaign__rubric_version__rubric__project")
-    share = loaded.filter(digest=share_digest(secret)).first()
+    share = loaded.filter(digest=share_digest(secret), campaign__project__deletion=None).first()
     now = timezone.now()
     if share and (share.last_used_at is None or share.last_used_at < now - LAST_USED_GRAIN):
         Share.objects.filter(pk=share.pk).update(last_used_at=now)

@@ -24,10 +24,11 @@ from uuid_utils.compat import uuid7
 
 from accounts import languages
 from accounts.inputs import without_nul
+from accounts.models import Project
 from accounts.refusals import Refused
 from annotation import pay, questionnaires
 from annotation.collection import texts
-from annotation.desk import leasing, notes, pairs, presentation, service, threads
+from annotation.desk import ended_studies, leasing, notes, pairs, presentation, service, threads
 from annotation.desk.answers import Answer, posted_spans
 from annotation.models import Assignment, Campaign, ControlPause, Duty, PromptCollection, Skip
 from annotation.qualification import exams, gate
@@ -60,7 +61,8 @@ def refusals_as_responses(view: View) -> View:
             messages.warning(request, refused.sentence)
             return redirect("desk")
         except (Assignment.DoesNotExist, Duty.DoesNotExist):
-            return not_theirs(request)
+            ended = ended_studies.ended_study(request.user, key=named.get("key"), duty=named.get("duty"))
+            return study_ended(request, ended, named.get("key")) if ended else not_theirs(request)
 
     return responding
 
@@ -116,6 +118,24 @@ def duty_removed(request: HttpRequest, removed: service.DutyRemoved) -> HttpResp
     return render(request, "annotation/kept_draft.html", context, status=HTTPStatus.GONE)
 
 
+def study_ended(request: HttpRequest, project: Project, key: UUID | None = None) -> HttpResponse:
+    """Say that a lead has deleted the project; keep what the page of an item sends."""
+    if request.method == "POST" and key is not None:
+        entered = {"seconds": read_seconds(request.POST), "certainty": read_certainty(request.POST)}
+        ended_studies.keep_sent(user=request.user, key=key, answers=read_answers(request.POST), **entered)
+    title = _("This study has ended")
+    detail = _(
+        "The lead has deleted the project “%(project)s”. What you entered is kept for some weeks, in case the lead "
+        "restores it."
+    ) % {"project": project}
+    refused = Refused(detail, code="study_ended")
+    if wants_json(request):
+        answer = {"code": refused.code, "detail": detail, "fields": {}, "title": title}
+        return JsonResponse(answer, status=409)
+    context = {"title": title, "detail": detail}
+    return render(request, "annotation/not_theirs.html", context, status=HTTPStatus.GONE)
+
+
 def not_theirs(request: HttpRequest) -> HttpResponse:
     """404 with what may have happened: it is not said whether there is such an item or duty of somebody else."""
     title = _("This is not among your tasks")
@@ -159,6 +179,7 @@ def duties_view(request: HttpRequest) -> HttpResponse:
     due = questionnaires.questionnaires_due(request.user, listed)
     context = {"title": _("Your tasks"), "duties": listed, "closing": due, "prompts": _prompt_collections(request)}
     context["writing"] = texts.writing_duties(request.user)
+    context["ended"] = ended_studies.ended_studies(request.user)
     kept = service.kept_drafts(request.user).filter(kept_at__gt=timezone.now() - KEPT_SHOWN).exclude(answers={})
     return render(request, "annotation/home.html", {**context, "kept": kept})
 

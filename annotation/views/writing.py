@@ -26,8 +26,8 @@ from accounts.inputs import storable, whole_number, without_nul
 from accounts.models import SIGHTED, Project
 from accounts.refusals import Refused, refusals_as_messages
 from annotation.collection import texts, texts_read
-from annotation.desk import presentation
-from annotation.desk.views import next_address, read_seconds, refusal_json, wants_json
+from annotation.desk import ended_studies, presentation
+from annotation.desk.views import next_address, read_seconds, refusal_json, study_ended, wants_json
 from annotation.models import Dataset, Item, Panel, WritingDuty, WritingSubmission, WritingText
 from annotation.views.campaigns import show_refusal
 
@@ -49,6 +49,9 @@ def for_the_author(view: View) -> View:
         try:
             return view(request, **named)
         except (WritingDuty.DoesNotExist, WritingText.DoesNotExist):
+            ended = ended_studies.ended_study(request.user, key=named.get("key"), writing=named.get("writing"))
+            if ended is not None:
+                return study_ended(request, ended)
             title = _("This is not among your tasks")
             detail = _("The project lead closed the task, or you are no longer on its panel. What you wrote is kept.")
             if wants_json(request):

@@ -12,7 +12,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from accounts import audit
-from accounts.models import Project, User
+from accounts.models import Project, ProjectDeletion, User
 from accounts.refusals import Refused
 from judging.asking import endpoints
 from judging.asking.budgets import Cap, spent_at
@@ -46,8 +46,11 @@ def allowed_names(project: Project) -> list[str]:
 def locked_caps(project: Project, provider: str, now: datetime) -> list[Cap]:
     """The caps of a project at a provider, locked until the end of the transaction. Refuses one that is not allowed.
 
-    Every sum is one query: a request that another worker settles at the same time is counted exactly once.
+    Every sum is one query: a request that another worker settles at the same time is counted exactly once. Every paid
+    request comes through here, so this is where those of a deleted project end.
     """
+    if ProjectDeletion.objects.filter(project=project).exists():
+        raise Refused(_("The project was deleted."), code="deleted")
     if not needs_allowance(provider):
         return []
     rows = ProviderAllowance.objects.select_for_update(no_key=True)

@@ -539,10 +539,10 @@ def _announce_plan(plan: GenerationPlan, event: Event, phase: PlanPhase) -> None
     webhooks.announce(project=plan.project_id, event=event, subject=plan.pk, payload=payload)
 
 
-def pause_plans(project: Project) -> None:
-    """Pause all running plans of a project, because it is archived."""
+def pause_plans(project: Project, reason: str) -> None:
+    """Pause all running plans of a project, because it is archived or deleted."""
     for plan in GenerationPlan.objects.filter(project=project, state=GenerationPlan.State.RUNNING):
-        pause_plan(plan=plan, reason=_("The project was archived."))
+        pause_plan(plan=plan, reason=reason)
 
 
 # --- progress ---------------------------------------------------------------------------------------------------------

@@ -3,21 +3,35 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any
+from typing import Any, ClassVar
 
 from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import generics, serializers, status
 from rest_framework.exceptions import PermissionDenied
+from rest_framework.permissions import SAFE_METHODS, IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from accounts import access, addresses, jobs, mail, people, webhooks
+from accounts import access, addresses, deletion, jobs, mail, people, webhooks
+from accounts.api_requests import HasScope
 from accounts.invitation_lists import InvitationOutcome, InvitedRow, checked_person, invite_many
 from accounts.jobs import ListedJob
-from accounts.models import Delivery, Invitation, Job, JobQuerySet, Membership, Project, Role, Token, User, Webhook
+from accounts.models import (
+    Delivery,
+    Invitation,
+    Job,
+    JobQuerySet,
+    Membership,
+    Project,
+    ProjectDeletion,
+    Role,
+    Token,
+    User,
+    Webhook,
+)
 from accounts.people import DEFAULT_DAYS
 
 
@@ -78,13 +92,55 @@ class Projects(generics.ListCreateAPIView[Project]):
         serializer.instance = people.create_project(founder=self.request.user, **serializer.validated_data)
 
 
+class ProjectNameSerializer(serializers.Serializer[Any]):
+    name = serializers.CharField(max_length=500)
+
+
+class ProjectDeletionSerializer(serializers.ModelSerializer[ProjectDeletion]):
+    slug = serializers.SlugField(source="project.slug")
+    restorable_until = serializers.DateTimeField()
+
+    class Meta:
+        model = ProjectDeletion
+        fields = ("slug", "deleted_at", "restorable_until")
+
+
 class ProjectDetail(APIView):
-    roles = tuple(Role)
+    roles: ClassVar = {**dict.fromkeys(SAFE_METHODS, tuple(Role)), "DELETE": (Role.LEAD,)}
+    works_archived = True
 
     @extend_schema(responses=ProjectSerializer)
     def get(self, request: Request, project: str) -> Response:
         """One project."""
         return Response(ProjectSerializer(access.membership(user=request.user, slug=project).project).data)
+
+    @extend_schema(
+        request={"application/json": ProjectNameSerializer},
+        parameters=[
+            OpenApiParameter("name", str, description="The project's name, to confirm; it may be in the body instead.")
+        ],
+        responses={200: ProjectDeletionSerializer},
+    )
+    def delete(self, request: Request, project: str) -> Response:
+        """Delete the project: its people lose it at once, and for 30 days a lead can restore it. For leads."""
+        current_project = access.require(user=request.user, slug=project, roles=(Role.LEAD,))
+        body = request.data if isinstance(request.data, dict) else {}
+        asked = ProjectNameSerializer(data={"name": request.query_params.get("name"), **body})
+        asked.is_valid(raise_exception=True)
+        deleted = deletion.delete_project(
+            project=current_project, name=asked.validated_data["name"], actor=request.user
+        )
+        return Response(ProjectDeletionSerializer(deleted).data)
+
+
+class ProjectRestore(APIView):
+    permission_classes = (IsAuthenticated, HasScope)  # nobody is a member of a deleted project
+
+    @extend_schema(request=None, responses=ProjectSerializer)
+    def post(self, request: Request, project: str) -> Response:
+        """Restore a deleted project; for those who led it. Judge runs stay paused."""
+        deleted = get_object_or_404(deletion.deleted_projects(request.user), project__slug=project)
+        return Response(ProjectSerializer(deletion.restore_project(deletion=deleted, actor=request.user)).data)
 
 
 class Members(generics.ListAPIView[Membership]):

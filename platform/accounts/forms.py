@@ -184,10 +184,10 @@ class ProjectNameForm(forms.Form):
     )
 
 
-class RemovalForm(forms.Form):
-    """The project's name, typed as a confirmation."""
+class DeletionForm(forms.Form):
+    """The project's name, typed as a confirmation; a name may have more code points typed than stored."""
 
-    name = forms.CharField(label=_("The project's name, to confirm"), max_length=120)
+    name = forms.CharField(label=_("The project's name, to confirm"), max_length=500)
 
 
 class InvitationForm(forms.Form):

@@ -9,12 +9,12 @@ from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import SESSION_KEY, logout
 from django.core.exceptions import DisallowedHost
-from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
 from django.utils import translation
 from django.utils.cache import patch_vary_headers
 
-from accounts import access, addresses
+from accounts import access, addresses, deletion
 from accounts.models import Membership, Project, Role
 from accounts.refusals import refusals_as_messages
 
@@ -128,14 +128,14 @@ def _own_language(request: HttpRequest) -> str:
 
 # What is still possible in an archived project: restore it, remove people and links, export data.
 WORK_ARCHIVED = {
-    *("project_rules", "project_remove", "member_role", "member_remove", "invitation_revoke", "share_revoke"),
+    *("project_rules", "project_delete", "member_role", "member_remove", "invitation_revoke", "share_revoke"),
     *("webhook_turn", "webhook_remove", "transfers", "transfer_remove"),
 }
 
 
 class ProjectRulesMiddleware:
     """Refuses changes on pages of an archived project, and redirects users who lack the two-factor authentication that
-    a project requires.
+    a project requires. Who led a deleted project is told so at all its addresses; for anybody else they do not exist.
 
     `accounts.api_requests` has the same rules for the API.
     """
@@ -162,6 +162,12 @@ class ProjectRulesMiddleware:
         return redirect("home")
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
+        matched = request.resolver_match
+        if isinstance(error, Http404) and matched is not None and request.user.is_authenticated:
+            is_of_project = "project" in matched.kwargs and not str(matched.url_name).startswith("api_")
+            own = deletion.deleted_projects(request.user) if is_of_project else None
+            if own is not None and (deleted := own.filter(project__slug=matched.kwargs["project"]).first()):
+                return render(request, "accounts/project_deleted.html", {"deletion": deleted}, status=410)
         if not isinstance(error, access.SecondFactorNeeded):
             return None
         messages.warning(request, str(error))

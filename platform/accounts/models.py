@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
 from django.conf import settings
@@ -114,6 +114,26 @@ class Project(models.Model):
         return self.name
 
 
+class ProjectDeletion(models.Model):
+    """A project that a lead has deleted. Restoring it removes this row; after `GRACE` its rows are deleted for good.
+
+    A deleted project has no membership, and is archived; ``archived_before`` is what restoring it sets again.
+    """
+
+    GRACE = timedelta(days=30)
+
+    project = models.OneToOneField(Project, on_delete=models.PROTECT, related_name="deletion")
+    deleted_at = models.DateTimeField(default=timezone.now, editable=False)
+    deleted_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+")
+    archived_before = models.DateTimeField(null=True)
+    purge_started_at = models.DateTimeField(null=True)
+
+    @property
+    def restorable_until(self) -> datetime:
+        """When the grace ends."""
+        return self.deleted_at + self.GRACE
+
+
 class MembershipQuerySet(models.QuerySet["Membership"]):
     def visible_to(self, user: User) -> MembershipQuerySet:
         """All memberships in the projects that the user leads, and the user's own."""
@@ -141,12 +161,29 @@ class Membership(models.Model):
         return str(self.user)
 
 
+class SuspendedMembership(models.Model):
+    """A membership of a deleted project, which restoring the project brings back with its primary key."""
+
+    membership_pk = models.BigIntegerField(primary_key=True)
+    project = models.ForeignKey(Project, on_delete=models.PROTECT, related_name="suspended_memberships")
+    user = models.ForeignKey(User, on_delete=models.PROTECT, related_name="suspended_memberships")
+    role = models.CharField(max_length=12, choices=Role)
+    since = models.DateTimeField()
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["project", "user"], name="suspended_membership_once"),
+        ]
+
+
 class InvitationQuerySet(models.QuerySet["Invitation"]):
     def visible_to(self, user: User) -> InvitationQuerySet:
         return self.filter(project__memberships__user=user, project__memberships__role=Role.LEAD)
 
     def open(self) -> InvitationQuerySet:
-        return self.filter(accepted_at=None, revoked_at=None, expires_at__gt=timezone.now())
+        """Those that can be accepted: not while their project is deleted."""
+        live = self.filter(accepted_at=None, revoked_at=None, expires_at__gt=timezone.now())
+        return live.filter(project__deletion=None)
 
 
 class Invitation(models.Model):
@@ -165,6 +202,7 @@ class Invitation(models.Model):
     created_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     expires_at = models.DateTimeField()
+    mailed_at = models.DateTimeField(null=True)
     accepted_by = models.ForeignKey(User, null=True, on_delete=models.PROTECT, related_name="+")
     accepted_at = models.DateTimeField(null=True)
     revoked_at = models.DateTimeField(null=True)

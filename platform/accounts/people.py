@@ -19,7 +19,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from accounts import access, audit, jobs
-from accounts.models import SIGHTED, Invitation, Membership, Profile, Project, Role, User
+from accounts.models import SIGHTED, Invitation, Membership, Profile, Project, ProjectDeletion, Role, User
 from accounts.refusals import Refused
 
 SESSION_KEY = "invitation"
@@ -42,6 +42,9 @@ def create_project(*, name: str, founder: User, slug: str = "", description: str
             audit.record(actor=founder, project=project, verb="found project", subject=project, fields=["name"])
     except IntegrityError:
         taken = _("The address “%(slug)s” is already in use. Choose another.") % {"slug": slug}
+        if ProjectDeletion.objects.filter(project__slug=slug).exists():
+            taken = _("The address “%(slug)s” is of a deleted project, which can still be restored. Choose another.")
+            taken %= {"slug": slug}
         raise Refused(taken, fields={"slug": taken}) from None
     return project
 
@@ -93,8 +96,8 @@ def describe_project(*, project: Project, name: str, description: str, actor: Us
     return True
 
 
-# Functions of other apps that stop running work when a project is archived; registered when the apps are loaded.
-stops: list[Callable[[Project], None]] = []
+# Functions of other apps that stop running work, with the reason, when a project is archived or deleted.
+stops: list[Callable[[Project, str], None]] = []
 
 
 def archive(*, project: Project, actor: User) -> bool:
@@ -104,7 +107,7 @@ def archive(*, project: Project, actor: User) -> bool:
         if done:
             jobs.cancel_all(project=project, sentence=_("This was cancelled because the project was archived."))
             for stop in stops:
-                stop(project)
+                stop(project, _("The project was archived."))
             audit.record(actor=actor, project=project, verb="archive project", subject=project)
     return bool(done)
 
@@ -302,6 +305,7 @@ def accept(*, secret: str, user: User) -> Membership:
     if Membership.objects.filter(project=invitation.project, user=user).exists():
         raise Refused(_("You are already in this project. The link still works for the person who was invited."))
     with transaction.atomic():
+        Project.objects.select_for_update(no_key=True).get(pk=invitation.project_id)  # nobody joins while it is deleted
         taken = (
             Invitation.objects.open()
             .filter(pk=invitation.pk, email=invitation.email)

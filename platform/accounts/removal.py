@@ -1,19 +1,14 @@
-"""Erase people, delete projects, and clear away old sessions and files that no row refers to.
+"""Erase people, and clear away old sessions and files that no row refers to.
 
-A person's row is emptied and their ratings are kept. An archived project is deleted with its content; one with ratings,
-verdicts or paid requests is refused.
+A person's row is emptied and their ratings are kept.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import cache
-from graphlib import TopologicalSorter
 from pathlib import Path
 from stat import S_ISREG
-from typing import Any
 
 from allauth.account.models import EmailAddress
 from allauth.mfa.models import Authenticator
@@ -26,10 +21,19 @@ from django.core.cache import caches
 from django.db import models, transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 
 from accounts import audit
-from accounts.models import AuditEntry, Invitation, Membership, Profile, Project, Role, Token, User
+from accounts.models import (
+    AuditEntry,
+    Invitation,
+    Membership,
+    Profile,
+    Project,
+    Role,
+    SuspendedMembership,
+    Token,
+    User,
+)
 from accounts.refusals import Refused
 
 ORPHAN_AGE = timedelta(days=1)
@@ -58,6 +62,7 @@ def erase_user(*, user: User, actor: User | None, successor: User | None = None)
             raise Refused(_("This account was erased before."))
         _hand_over(account, successor, actor)
         Membership.objects.filter(user=account).delete()
+        SuspendedMembership.objects.filter(user=account).delete()
         for model in (EmailAddress, Authenticator, SocialAccount, UserSession, Profile):
             model.objects.filter(user=account).delete()
         Token.objects.live().filter(user=account).update(revoked_at=timezone.now())
@@ -72,7 +77,10 @@ def erase_user(*, user: User, actor: User | None, successor: User | None = None)
 
 def may_erase_account(*, user: User, project: Project, actor: User) -> bool:
     """Whether a lead of ``project`` may erase the account of a person: it is in no other project, nor an operator's."""
-    elsewhere = Membership.objects.filter(user=user).exclude(project=project).exists()
+    elsewhere = (
+        Membership.objects.filter(user=user).exclude(project=project).exists()
+        or SuspendedMembership.objects.filter(user=user).exists()  # of a project that may be restored
+    )
     return not (elsewhere or user.is_staff or user.is_superuser or user.may_found_projects or user.pk == actor.pk)
 
 
@@ -125,72 +133,7 @@ def forget_sessions() -> None:
     UserSession.objects.exclude(session_key__in=Session.objects.values("session_key")).delete()
 
 
-# --- projects --------------------------------------------------------------------------------------------------------
-@dataclass(frozen=True, slots=True)
-class Content:
-    """One kind of content of a project, with its number in words; `forbids`: it must be kept, so the project can't be
-    removed."""
-
-    words: str
-    forbids: bool = False
-
-
-# Functions of other apps that list the contents of a project; registered when the apps are loaded.
-contents: list[Callable[[Project], Iterable[Content]]] = []
-
-
-def contained(project: Project) -> list[Content]:
-    """What removing the project would delete, and what forbids removing it."""
-    people = Membership.objects.filter(project=project).count()
-    links = Invitation.objects.open().filter(project=project).count()
-    own = [Content(ngettext("%d membership", "%d memberships", people) % people)]
-    if links:
-        own.append(Content(ngettext("%d open invitation", "%d open invitations", links) % links))
-    return own + [content for function in contents for content in function(project)]
-
-
-def remove_project(*, project: Project, name: str, actor: User) -> None:
-    """Delete an archived project with all its rows and files. Its audit trail is kept, for the operator only.
-
-    `name` must be the project's name, typed as a confirmation. Refused with code ``wrong_name`` if it differs,
-    ``not_archived`` if the project is not archived, ``has_ratings`` if it has content that must be kept.
-    """
-    if name.strip() != project.name:
-        sentence = _("This is not the project's name. Type “%(name)s” to remove it.") % {"name": project.name}
-        raise Refused(sentence, code="wrong_name", fields={"name": sentence})
-    with transaction.atomic():
-        held = Project.objects.select_for_update().get(pk=project.pk)
-        if held.archived_at is None:
-            raise Refused(_("Archive the project first. This stops its running work."), code="not_archived")
-        if kept := [content.words for content in contained(held) if content.forbids]:
-            sentence = _("The project can't be removed, because it has %(contents)s. It stays archived.")
-            raise Refused(sentence % {"contents": ", ".join(kept)}, code="has_ratings")
-        files = _delete_rows(held)
-        audit.record(actor=actor, project=None, verb="remove project", subject=held)
-        AuditEntry.objects.filter(project=held).update(project=None)
-        Token.objects.filter(project=held).delete()
-        Project.objects.filter(pk=held.pk).delete()
-        transaction.on_commit(lambda: _delete_files(files))
-
-
-def _delete_rows(project: Project) -> list[tuple[models.FileField, str]]:
-    """Delete all rows of the project, dependent rows first. Returns the files that they referred to."""
-    files = []
-    for model, path in _belonging():
-        rows = model._base_manager.filter(**{path: project})
-        for field in model._meta.fields:
-            if isinstance(field, models.FileField):
-                files += [(field, str(name)) for name in rows.values_list(field.name, flat=True) if name]
-        rows._raw_delete(rows.db)
-    return files
-
-
-def _delete_files(files: list[tuple[models.FileField, str]]) -> None:
-    for field, name in files:
-        if not field.model._base_manager.filter(**{field.name: name}).exists():
-            field.storage.delete(name)
-
-
+# --- files ------------------------------------------------------------------------------------------------------------
 def delete_orphan_files(*, now: datetime | None = None) -> int:
     """Delete stored files that no row refers to and nobody has changed for a day, at most once an hour; how many.
 
@@ -230,29 +173,3 @@ def _referred_to(names: Iterable[str]) -> set[str]:
         of_field = field.model._base_manager.filter(**{f"{field.name}__in": list(names)})
         rows.append(of_field.order_by().values_list(field.name, flat=True))
     return {str(name) for name in rows[0].union(*rows[1:])}
-
-
-@cache
-def _belonging() -> tuple[tuple[type[models.Model], str], ...]:
-    """All models whose rows belong to one project, dependent models first, with their path of required foreign keys."""
-    every = apps.get_models(include_auto_created=True)
-    paths: dict[type[models.Model], str] = {}
-    waiting: list[tuple[type[models.Model], str]] = [(Project, "")]
-    while waiting:
-        owner, path = waiting.pop(0)
-        for model in every:
-            for field in _foreign_keys(model):
-                if field.related_model is owner and not field.null and model not in paths:
-                    paths[model] = f"{field.name}__{path}".removesuffix("__")
-                    waiting.append((model, paths[model]))
-    order = TopologicalSorter[type[models.Model]](dict.fromkeys(paths, ()))
-    for model in paths:
-        for field in _foreign_keys(model):
-            # Optional keys may form a circle (a call repairs an attempt of a call): they are checked at the commit.
-            if field.related_model in paths and field.related_model is not model and not field.null:
-                order.add(field.related_model, model)
-    return tuple((model, paths[model]) for model in order.static_order())
-
-
-def _foreign_keys(model: type[models.Model]) -> list[models.ForeignKey[Any, Any]]:
-    return [field for field in model._meta.fields if isinstance(field, models.ForeignKey)]

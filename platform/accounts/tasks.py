@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from celery import shared_task
 
-from accounts import jobs, mail, removal, webhooks
+from accounts import deletion, jobs, mail, removal, webhooks
 
 logger = logging.getLogger(__name__)
 
@@ -36,6 +36,12 @@ def sweep_all() -> None:
             logger.exception("%s could not be cleared away; the next sweep tries again", clear.__module__)
     for webhook_pk in webhooks.due():
         webhooks.ask_to_send(webhook_pk)
+
+
+@shared_task
+def purge_projects() -> None:
+    """Delete for good what was deleted 30 days ago, for a minute at most; the next sweep goes on."""
+    deletion.purge_deleted()
 
 
 @shared_task

@@ -38,8 +38,12 @@ def issue(*, user: User, name: str, scope: Scope, days: int = 90, project: Proje
 
 
 def find_token(secret: str) -> Token | None:
-    """The valid token with this secret, with its owner. Stores the time of use at most once a minute."""
-    token = Token.objects.live().select_related("user").filter(digest=token_digest(secret)).first()
+    """The valid token with this secret, with its owner. Stores the time of use at most once a minute.
+
+    A token that is for one project is not valid while that is deleted.
+    """
+    live = Token.objects.live().select_related("user").filter(project__deletion=None)
+    token = live.filter(digest=token_digest(secret)).first()
     now = timezone.now()
     if token and (token.last_used_at is None or token.last_used_at < now - LAST_USED_GRAIN):
         Token.objects.filter(pk=token.pk).update(last_used_at=now)

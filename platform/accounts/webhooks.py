@@ -129,7 +129,7 @@ def secret(webhook: Webhook) -> str:
 # --- announcing -----------------------------------------------------------------------------------------------------
 def listening(*, project: int, event: Event) -> list[Webhook]:
     """The project's webhooks for ``event``: one look-up in an index that is empty for most projects."""
-    webhooks = Webhook.objects.filter(project=project, off="").select_related("project")
+    webhooks = Webhook.objects.filter(project=project, off="", project__deletion=None).select_related("project")
     return [webhook for webhook in webhooks if event in webhook.events]
 
 
@@ -157,7 +157,7 @@ def ask_to_send(webhook_pk: int) -> None:
     """
     with transaction.atomic():
         webhooks = Webhook.objects.select_for_update(no_key=True, of=("self",)).select_related("project")
-        webhook = webhooks.filter(pk=webhook_pk, off="").first()
+        webhook = webhooks.filter(pk=webhook_pk, off="", project__deletion=None).first()
         if webhook is None or Job.objects.open().filter(pk=webhook.job_id or 0).exists():
             return
         project, unit = webhook.project, Job.Unit.DELIVERIES
@@ -222,7 +222,7 @@ GONE = 410
 def due(*, now: datetime | None = None) -> list[int]:
     """The webhooks that have something to send now."""
     waiting = _due(now or timezone.now()).filter(webhook=OuterRef("pk"))
-    return list(Webhook.objects.filter(Exists(waiting), off="").values_list("pk", flat=True))
+    return list(Webhook.objects.filter(Exists(waiting), off="", project__deletion=None).values_list("pk", flat=True))
 
 
 def _due(now: datetime) -> QuerySet[Delivery]:
@@ -262,9 +262,13 @@ def _send_due(webhook_pk: int, heartbeat: JobHeartbeat) -> tuple[int, str]:
 
 
 def claim(*, webhook_pk: int, now: datetime | None = None) -> Delivery | None:
-    """Count a try of the oldest due delivery of a webhook that is on, and store when the next one is due."""
+    """Count a try of the oldest due delivery of a webhook that is on, and store when the next one is due.
+
+    None while the project is deleted.
+    """
     now = now or timezone.now()
-    waiting = _due(now).filter(webhook=webhook_pk, webhook__off="").select_related("webhook").order_by("due_at", "pk")
+    own = _due(now).filter(webhook=webhook_pk, webhook__off="", webhook__project__deletion=None)
+    waiting = own.select_related("webhook").order_by("due_at", "pk")
     while (delivery := waiting.first()) is not None:
         if delivery.tries >= len(WAITS):  # its last sender died
             _give_up(delivery, delivery.reason or "The last attempt was interrupted.")

@@ -36,11 +36,13 @@ REDIS_TRANSPORT = "panelbench.queues:RedisTransport"
 SWEEPS = {
     "judging.tasks.sweep_runs": 10.0,
     "annotation.tasks.remind_annotators": 600.0,
+    "accounts.tasks.purge_projects": 90.0,
     "analytics.tasks.prepare_studies": 20.0,
 }
 SWEEPERS = (
     "judging.tasks.sweep_runs",
     "accounts.tasks.sweep_all",
+    "accounts.tasks.purge_projects",
     "analytics.tasks.refresh_stale",
     "analytics.tasks.settle_looks",
     "analytics.tasks.prepare_studies",

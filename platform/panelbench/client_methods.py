@@ -185,6 +185,13 @@ METHODS: Mapping[str, Method] = {
         "found_project", "Create a project and become its lead; ``slug`` is part of its address."
     ),
     "GET /projects/{project}/": Method("describe", "This client's project."),
+    "DELETE /projects/{project}/": Method(
+        "delete_project",
+        "Delete this client's project; ``name`` is its name, to confirm. For 30 days ``restore_project`` undoes it.",
+    ),
+    "POST /projects/{project}/restore/": Method(
+        "restore_project", "Restore this client's deleted project; for those who led it."
+    ),
     "GET /projects/{project}/members/": Method("members", "The members of the project; for its leads."),
     "GET /projects/{project}/invitations/": Method("invitations", "The open invitations; for leads."),
     "POST /projects/{project}/invitations/": Method(

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import threading
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection, transaction
 from django.test import Client
+from django.utils import timezone
 
-from accounts import jobs
+from accounts import deletion, jobs
 from accounts.models import Job
 from accounts.refusals import Refused
 from analytics.models import Transfer
@@ -94,9 +96,9 @@ def test_archiving_a_project_cancels_its_jobs(cast: Cast) -> None:
     refresh_stale()
     assert not Job.objects.open().exists()
     aino = cast.client("aino")
-    assert (
-        "was removed" in aino.post("/p/kassa/settings/project/remove/", {"name": "Kassa"}, follow=True).content.decode()
-    )
+    deleted = aino.post("/p/kassa/settings/delete/", {"name": "Kassa"}, follow=True).content.decode()
+    assert "This project was deleted" in deleted
+    assert deletion.purge_deleted(now=timezone.now() + timedelta(days=31)) == ["kassa"]
     assert not Job.objects.exists()
 
 

@@ -20,7 +20,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from accounts import removal
+from accounts import deletion
 from accounts.models import AuditEntry, Project
 from accounts.refusals import Refused
 from annotation import allocation, campaigns, pay
@@ -448,15 +448,15 @@ def test_a_duty_with_a_skipped_control_says_that_something_is_left(cast: Cast) -
     assert scene.next_page(maarika, work).startswith("/desk/at/")
 
 
-def test_a_project_with_everything_but_answers_can_be_removed(cast: Cast) -> None:
+def test_a_project_with_everything_but_answers_can_be_deleted(cast: Cast) -> None:
     work = qualified.qualified_duty(cast, training=[1], exam=[2], control=[3], exam_items=1)
     guideline = guidelines.publish_guideline(campaign=work.campaign, language="et", text="Loe.")
     maarika = cast.client("maarika")
     maarika.post(f"/desk/{work.pk}/guidelines/", {"version": guideline.pk})
     maarika.post(f"/desk/{work.pk}/training/")
     assert qualified.purposes(work.campaign) == ["control", "exam", "repeat", "training"]
-    Project.objects.filter(pk=cast.kassa.pk).update(archived_at=timezone.now())
-    removal.remove_project(project=Project.objects.get(pk=cast.kassa.pk), name="Kassa", actor=cast.aino)
+    deletion.delete_project(project=cast.kassa, name="Kassa", actor=cast.aino)
+    assert deletion.purge_deleted(now=timezone.now() + timedelta(days=31)) == ["kassa"]
     assert not Duty.with_hidden.exists()
     assert not ReferenceItem.objects.exists()
 

@@ -1,4 +1,4 @@
-"""Home, a new project, and a project's rules, name and removal."""
+"""Home, a new project, and a project's rules, name, deletion and restoring."""
 
 from __future__ import annotations
 
@@ -8,21 +8,13 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.forms import Form
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from accounts import access, people, removal
-from accounts.forms import (
-    ProjectForm,
-    ProjectNameForm,
-    RemovalForm,
-)
-from accounts.models import (
-    Membership,
-    Project,
-    Role,
-)
+from accounts import access, deletion, people
+from accounts.forms import DeletionForm, ProjectForm, ProjectNameForm
+from accounts.models import Membership, Project, ProjectDeletion, Role, SuspendedMembership
 from accounts.refusals import Refused, refusals_as_messages
 
 
@@ -51,8 +43,6 @@ def _rules(request: HttpRequest, project: Project, status: int = 200, **forms: F
         "project": project,
         "current_tab": "rules",
         "about": ProjectNameForm(initial=about, auto_id="about_%s"),
-        "removal": RemovalForm(),
-        "contents": removal.contained(project) if project.archived_at else [],
         **forms,
     }
     return render(request, "accounts/project_rules.html", context, status=status)
@@ -71,27 +61,47 @@ def rename_project(request: HttpRequest, project: str) -> HttpResponse:
     return redirect("project_rules", current_project.slug)
 
 
-@require_POST
+@require_http_methods(["GET", "POST"])
 @login_required
-def remove_project_view(request: HttpRequest, project: str) -> HttpResponse:
-    """Delete an archived project permanently, after its name was typed."""
+def delete_project_view(request: HttpRequest, project: str) -> HttpResponse:
+    """What deleting the project deletes, and the form that does it once its name was typed."""
     current_project = access.require(user=request.user, slug=project, roles=(Role.LEAD,))
-    form = RemovalForm(request.POST)
+    form = DeletionForm(request.POST if request.method == "POST" else None)
     if form.is_valid():
         try:
-            removal.remove_project(project=current_project, name=form.cleaned_data["name"], actor=request.user)
+            deletion.delete_project(project=current_project, name=form.cleaned_data["name"], actor=request.user)
+            return redirect("project", current_project.slug)
         except Refused as refused:
-            form.add_error("name" if refused.fields else None, refused.sentence)
-        else:
-            messages.success(request, _("“%s” was removed.") % current_project)
-            return redirect("home")
-    return _rules(request, current_project, 422, removal=form)
+            form.add_error("name", refused.sentence)
+    contents = deletion.contained(current_project)
+    context = {
+        "project": current_project,
+        "current_tab": "rules",
+        "form": form,
+        "contents": contents,
+        "exported_at": deletion.bundle_exported_at(current_project),
+        "rated_at": max((content.newest for content in contents if content.newest), default=None),
+        "days": ProjectDeletion.GRACE.days,
+    }
+    return render(request, "accounts/project_delete.html", context, status=422 if form.errors else 200)
+
+
+@require_POST
+@login_required
+def restore_project_view(request: HttpRequest, project: str) -> HttpResponse:
+    """Restore a deleted project, for those who led it; 404 for anybody else."""
+    own = get_object_or_404(deletion.deleted_projects(request.user), project__slug=project)
+    done = _("The project is restored. Judge runs stay paused until you resume them.")
+    with refusals_as_messages(request, done=done):
+        deletion.restore_project(deletion=own, actor=request.user)
+    return redirect("project", own.project.slug)
 
 
 @require_safe
 @login_required
 def home(request: HttpRequest) -> HttpResponse:
-    """The user's projects; a user who is only an annotator is redirected to their duties."""
+    """The user's projects; a user who is only an annotator is redirected to their duties. Who led a deleted project
+    finds it here until it is deleted for good."""
     every = Membership.objects.filter(user=request.user).select_related("project").order_by("project__name")
     held = [membership for membership in every if membership.project.archived_at is None]
     archived = [membership for membership in every if membership.project.archived_at is not None]
@@ -100,10 +110,14 @@ def home(request: HttpRequest) -> HttpResponse:
     ):
         messages.warning(request, _("One of your projects requires two-factor authentication. Set it up here first."))
         return redirect("mfa_index")
-    if held and all(membership.role == Role.ANNOTATOR for membership in held):
+    deleted = deletion.deleted_projects(request.user)
+    suspended = SuspendedMembership.objects.filter(user=request.user).values_list("role", flat=True)
+    roles = {membership.role for membership in held} or set(suspended)
+    if roles == {Role.ANNOTATOR}:
         return redirect("desk")
     whom = [] if people.may_found(request.user) else people.ask_for_founding(request.user)
-    return render(request, "accounts/home.html", {"memberships": held, "archived": archived, "whom": whom})
+    context = {"memberships": held, "archived": archived, "deleted": deleted, "whom": whom}
+    return render(request, "accounts/home.html", context)
 
 
 @require_http_methods(["GET", "POST"])

@@ -33,6 +33,17 @@ class PlainMethods(ServerConnection):
         """This client's project."""
         return cast(types.Project, self.json("GET", self.at("")))
 
+    @operation("DELETE", "/projects/{project}/")
+    def delete_project(self, *, name: str | None = None) -> types.ProjectDeletion:
+        """Delete this client's project; ``name`` is its name, to confirm. For 30 days ``restore_project`` undoes it."""
+        asked = given(name=name)
+        return cast(types.ProjectDeletion, self.json("DELETE", self.at(""), params=asked))
+
+    @operation("POST", "/projects/{project}/restore/")
+    def restore_project(self) -> types.Project:
+        """Restore this client's deleted project; for those who led it."""
+        return cast(types.Project, self.json("POST", self.at("restore/")))
+
     @operation("GET", "/projects/{project}/members/")
     def members(self) -> Iterator[types.Membership]:
         """The members of the project; for its leads."""

@@ -1853,6 +1853,12 @@ class Project(TypedDict):
     requires_second_factor: bool
 
 
+class ProjectDeletion(TypedDict):
+    slug: str
+    deleted_at: Moment
+    restorable_until: Moment
+
+
 class Prompt(TypedDict):
     criteria: list[str]
     messages: list[Message]
