@@ -195,6 +195,8 @@ def _size(value: str) -> tuple[float, str]:
 
 def shared_counts(texts: Sequence[str]) -> str:
     """One text for all of these, if they differ at most in whole numbers by a tenth: "3 raters, 28–29 ratings"."""
+    if any(_SIGN_OR_INTERVAL.search(text) for text in texts):  # figures, no counts
+        return texts[0] if len(set(texts)) == 1 else ""
     pieces = [_NUMBER.split(text) for text in texts]
     if len({tuple(each[::2]) for each in pieces}) > 1 or len(pieces[0]) == 1:
         return texts[0] if len(set(texts)) == 1 else ""
@@ -209,4 +211,5 @@ def shared_counts(texts: Sequence[str]) -> str:
     return "".join(merged)
 
 
+_SIGN_OR_INTERVAL = re.compile(r"[−+±\[%]")
 _NUMBER = re.compile(r"((?<![\d.])\d{1,3}(?:,\d{3})+(?![\d.])|(?<![\d.])\d+(?![\d.]))")

@@ -63,9 +63,9 @@ def latex_table(table: Matrix, *, name: str, caption: str) -> str:
     return LATEX_HEAD + "\n".join(lines) + "\n"
 
 
-def latex_decisions(decisions: Iterable[tuple[str, str, str, str, str, str]]) -> str:
+def latex_decisions(decisions: Iterable[tuple[str, str, str, str, str, str]], *, name: str) -> str:
     """Decisions about judges as tables that fit a page: judge, criterion, language, decision, why it is not
-    certain, and what it is based on.
+    certain, and what it is based on. ``name``: what tells its label from those of other campaigns.
     """
     rows = [
         (judge, criterion, language, f"{use} ({_('not certain')})" if doubt else use, basis)
@@ -74,9 +74,9 @@ def latex_decisions(decisions: Iterable[tuple[str, str, str, str, str, str]]) ->
     columns = (_("Judge"), _("Criterion"), _("Language"), _("Decision"), _("Based on"))
     lines = []
     for start in range(0, len(rows), LATEX_DECISIONS):
-        label = "" if start else r"\label{tab:decisions}"
+        label = "" if start else rf"\label{{tab:decisions-{name}}}"
         caption = latex_text(_("What judges may be used for"))
-        lines += [r"\begin{table}", r"\centering", rf"\caption{{{caption}}}{label}"]
+        lines += [r"\begin{table}", r"\centering", rf"\caption{{{caption}}}{label}", r"\setlength{\tabcolsep}{3pt}"]
         lines += [r"\begin{tabular}{lllll}", r"\toprule", " & ".join(map(latex_text, columns)) + r" \\", r"\midrule"]
         for row in rows[start : start + LATEX_DECISIONS]:
             lines.append(" & ".join(_in_box(latex_text(text), r"0.18\linewidth") for text in row) + r" \\[2pt]")

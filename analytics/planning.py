@@ -162,8 +162,7 @@ def draw_next_items(
     The same seed on the same ratings and verdicts draws the same items. Their number is `wanted` on average. With the
     ``digest`` of a preview it is refused (code ``cannot_draw``) if other items would be given out now.
     """
-    if duty.campaign.state == Campaign.State.CLOSED:
-        raise Refused(_("This campaign is closed. Open a new campaign."), code="campaign_closed")
+    _require_open(duty)
     with transaction.atomic():
         Duty.objects.select_for_update().get(pk=duty.pk)  # of two draws at a time the second sees the first
         chosen = secrets.randbelow(allocation.SEEDS) if seed is None else seed
@@ -175,6 +174,11 @@ def draw_next_items(
         fields = [f"items={drawn}", f"criterion={criterion}", f"judge={judge}", f"seed={chosen}", f"wave={wave}"]
         audit.record(actor=actor, project=duty.campaign.project, verb="draw next items", subject=duty, fields=fields)
     return drawn
+
+
+def _require_open(duty: Duty) -> None:
+    if duty.campaign.state == Campaign.State.CLOSED:
+        raise Refused(_("This campaign is closed. Open a new campaign."), code="campaign_closed")
 
 
 def _digest(duty: Duty, items: Sequence[Item], chances: Sequence[float]) -> str:
@@ -199,6 +203,7 @@ def _drawn(found: NextItems, seed: int) -> tuple[list[Item], list[float]]:
 
 def preview_draw(*, duty: Duty, judge: str, criterion: str, wanted: int, seed: int | None = None) -> DrawPreview:
     """What `draw_next_items` would do with the seed of the preview; nothing is stored. Refused as it would be."""
+    _require_open(duty)
     chosen = secrets.randbelow(allocation.SEEDS) if seed is None else seed
     items, chances = _drawn(next_items(duty=duty, judge=judge, criterion=criterion, wanted=wanted), chosen)
     before, after, clusters = _half_widths(duty, _criterion(duty, criterion), len(items))
@@ -249,10 +254,12 @@ def take_back_draw(*, duty: Duty, actor: User | None = None) -> int:
 
     Refused (code ``has_ratings``) once somebody has rated one of them, and (``nothing_drawn``) without such a wave.
     """
-    newest = Selection.objects.filter(duty=duty).order_by("-wave").first()
-    if newest is None or newest.origin != GIVEN_FORMER:
-        raise Refused(_("The newest items of this task were not drawn here."), code="nothing_drawn")
+    _require_open(duty)
     with transaction.atomic():
+        Duty.objects.select_for_update().get(pk=duty.pk)  # of two at a time the second sees what the first left
+        newest = Selection.objects.filter(duty=duty).order_by("-wave").first()
+        if newest is None or newest.origin != GIVEN_FORMER:
+            raise Refused(_("The newest items of this task were not drawn here."), code="nothing_drawn")
         drawn = Selection.objects.filter(duty=duty, wave=newest.wave).order_by("item").values_list("item", flat=True)
         keys = ",".join(map(str, drawn))
         items = allocation.take_back_wave(duty=duty, wave=newest.wave)

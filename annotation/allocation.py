@@ -218,7 +218,10 @@ def take_back_duty(*, duty: Duty, actor: User | None = None) -> None:
 
 
 def take_back_wave(*, duty: Duty, wave: int) -> int:
-    """Remove a wave that has no ratings from a duty, as `take_back_duty` does; returns how many items it had."""
+    """Remove a wave that has no ratings from a duty, as `take_back_duty` does; returns how many items it had.
+
+    That somebody has put an item aside stays, with the reason: a flag of another language is a finding of its own.
+    """
     sentence = _("Somebody has rated one of these items, so they can't be withdrawn.")
     drawn = Selection.objects.filter(duty=duty, wave=wave).values_list("item", flat=True)
     try:
@@ -229,7 +232,7 @@ def take_back_wave(*, duty: Duty, wave: int) -> int:
             if Annotation.objects.filter(assignment__duty=duty, item__in=items).exists():
                 raise Refused(sentence, code="has_ratings")
             _keep_entered(duty, of_wave)
-            for model in (Draft, Skip, Assignment, Selection):
+            for model in (Draft, Assignment, Selection):
                 model.objects.filter(of_wave).delete()
     except IntegrityError:  # somebody submitted at the same time
         raise Refused(sentence, code="has_ratings") from None
@@ -241,7 +244,7 @@ def _keep_entered(duty: Duty, own: Q) -> None:
     leased = Assignment.objects.filter(own, key__isnull=False, annotator__isnull=False).values(
         "key", "item", "annotator"
     )
-    entered = Draft.objects.filter(own).values("key", "item", "annotator", "answers")
+    entered = Draft.objects.select_for_update().filter(own).values("key", "item", "annotator", "answers")
     kept: dict[Any, dict[str, Any]] = {row["key"]: dict(row) for row in (*leased, *entered)}
     KeptDraft.objects.bulk_create(
         [

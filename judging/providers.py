@@ -123,6 +123,7 @@ def remove_provider(*, name: str, actor: User | None = None) -> None:
             raise Refused(sentence, code="in_use")
         row.removed_at = timezone.now()
         row.save(update_fields=["removed_at"])
+        ProviderListing.objects.filter(provider=name).delete()
         audit.record(actor=actor, project=None, verb="remove provider", subject=row)
 
 

@@ -149,7 +149,10 @@ def _members(report: CampaignReport, numbered: Mapping[str, list[NumberedTable]]
         yield "report.pdf", as_pdf(report_page(report, numbered, is_print=True))
     yield "methods.txt", "\n\n".join([*report.methods, *_listed_references(report)]) + "\n"
     if report.decided:
-        yield "tables/decisions.tex", latex_tables.latex_decisions(row[:6] for row in report.decision_rows)
+        yield (
+            "tables/decisions.tex",
+            latex_tables.latex_decisions((row[:6] for row in report.decision_rows), name=str(report.campaign.pk)),
+        )
     for part in report.parts:
         yield f"tables/{part.part.name}.csv", estimates_csv(part.snapshot.content["estimates"])
         for each in numbered[part.part.name]:

@@ -266,7 +266,7 @@ def tex_file(drawn: CampaignPictures, picture: str) -> str | None:
             )
             for cell in _ordered_cells(drawn)
         ]  # fmt: skip
-        return latex_decisions(about_cells) if about_cells else None
+        return latex_decisions(about_cells, name=str(drawn.study.campaign.pk)) if about_cells else None
     table = _matrix(drawn, picture)
     if not table.rows:
         return None

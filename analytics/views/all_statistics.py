@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from urllib.parse import urlencode
 
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
@@ -11,6 +12,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
+from analytics.study.choice import chosen_in_bar
 from analytics.views.agreement import AGREEMENT
 from analytics.views.calibration import CALIBRATION
 from analytics.views.generators import GENERATORS
@@ -29,6 +31,8 @@ def all_statistics(request: HttpRequest, project: str, campaign: int) -> HttpRes
     """Links alone: nothing is computed here."""
     current = shown_campaign(request.user, project, campaign)
     here = [current.project.slug, current.pk]
+    chosen = urlencode(chosen_in_bar(request.GET))
+    kept = f"?{chosen}" if chosen else ""
     context = {
         "title": _("All statistics"),
         "subtitle": _("Everything that is computed about this campaign, each with its files and its methods."),
@@ -37,9 +41,9 @@ def all_statistics(request: HttpRequest, project: str, campaign: int) -> HttpRes
         "groups": [
             (
                 page.title,
-                reverse(f"numbers_{page.name}", args=here),
+                reverse(f"numbers_{page.name}", args=here) + kept,
                 [
-                    (section.title, reverse(f"numbers_{page.name}_part", args=[*here, section.name]))
+                    (section.title, reverse(f"numbers_{page.name}_part", args=[*here, section.name]) + kept)
                     for section in page.sections
                 ],
             )

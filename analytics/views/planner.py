@@ -100,9 +100,14 @@ def _with_judge(row: EstimateRow | None) -> str:
 
 
 def _difference(shown: ShownSection) -> None:
-    shown.cells_of(lambda found: _further(shown, found.get("plan.items_for_difference")))
+    def build(found: CellRows) -> GridCell:
+        row = found.get("plan.items_for_difference")
+        is_paired = row is not None and row["variant"] == "paired"
+        return _further(shown, row, _("scenarios with items of both") if is_paired else "")
+
+    shown.cells_of(build)
     shown.note(
-        _("Items of each generator. With as many, 80% of studies would show a difference of this size."),
+        _("Items of each generator, or scenarios. With as many, 80% of studies would show a difference of this size."),
         _("An estimate from the ratings so far, without an interval."),
     )
 
@@ -135,10 +140,13 @@ def _stop(shown: ShownSection) -> None:
 
 
 def _budget(shown: ShownSection) -> None:
-    rows = shown.of("plan.labels_affordable")
+    asked = [row for row in shown.rows if row["asked"] == "plan.labels_affordable"]
+    rows = [row for row in asked if row["value"] is not None or row.get("language")]
 
     def build(found: CellRows) -> GridCell:
         row = next(iter(found.values()))
+        if row["value"] is None:
+            return GridCell(lines=(_("no plan"), translated_message(row["reason"])))
         note = translated_message(row["note"])
         return GridCell(_count(row["value"]), (note,), url=shown.page.items_address(row))
 
@@ -205,8 +213,10 @@ def _offered(campaign: Campaign, question: NumbersQuestion, choices: QuestionCho
 
 def next_items_offered(campaign: Campaign, choices: QuestionChoices) -> dict[str, Any] | None:
     """The choices of the form for the next items; None if no item can be drawn."""
-    duties = planning.drawable_duties(campaign) if choices.judges and campaign.state != Campaign.State.CLOSED else []
     waves = planning.open_waves(campaign)
+    is_open = choices.judges and campaign.state != Campaign.State.CLOSED
+    waiting = {wave.duty.pk for wave in waves}  # their items are rated before more are drawn
+    duties = [duty for duty in planning.drawable_duties(campaign) if duty.pk not in waiting] if is_open else []
     if not duties and not waves:
         return None
     names, keys = criterion_names(campaign), planning.ordered_criteria(campaign)

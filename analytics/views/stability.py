@@ -75,6 +75,12 @@ def _ranks(shown: ShownSection) -> None:
             downs=generators, acrosses=languages, row_name=str, title=title,
             notes=tuple(ceiling % shown.name("language", tag) for tag in tied),
         )  # fmt: skip
+    shown.note(
+        _(
+            "Each interval of a mean here is for that mean alone. The intervals in the results are simultaneous for "
+            "the means of a column (Bonferroni)."
+        )
+    )
 
 
 def _rank_one(shown: ShownSection) -> str:

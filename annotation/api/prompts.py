@@ -151,7 +151,7 @@ class SimilarPromptSerializer(serializers.Serializer[SimilarPrompt]):
 
 
 class PromptNoticesSerializer(serializers.Serializer[PromptNotices]):
-    """What is shown of a text before it is submitted. `language`: the check that current something, or empty."""
+    """What is shown of a text before it is submitted. `language`: which check found something, or empty."""
 
     similar = SimilarPromptSerializer(many=True)
     language = serializers.SerializerMethodField()

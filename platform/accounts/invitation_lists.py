@@ -18,7 +18,8 @@ from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 from django.db import transaction
 from django.urls import reverse
-from django.utils import timezone
+from django.utils import timezone, translation
+from django.utils.translation import check_for_language, get_language
 from django.utils.translation import gettext as _
 
 from accounts import languages, mail, people
@@ -80,6 +81,7 @@ def read_list(text: str, offered: Sequence[tuple[int, str]]) -> list[InvitedPers
     """The people in a pasted list; ``offered`` are the panels. Refused with a sentence for every row that is wrong."""
     if len(text) > LONGEST_LIST:
         raise Refused(_("The list is too long."), code="invalid", fields={"addresses": _("The list is too long.")})
+    text = text.removeprefix("\ufeff")  # what a spreadsheet begins a file with
     lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
     first = lines[0][1] if lines else ""
     mark = max(",;\t", key=first.count)
@@ -92,7 +94,8 @@ def read_list(text: str, offered: Sequence[tuple[int, str]]) -> list[InvitedPers
                 cells = next(csv.reader(io.StringIO(line), delimiter=mark))
                 found.append(_person(dict(zip(named, cells, strict=False)), offered))
             else:
-                found += [_person({"email": each}, offered) for each in re.split(r"[,;]", line) if each.strip()]
+                cells = next(csv.reader([line.replace(";", ",")], skipinitialspace=True))  # commas in quotes are names
+                found += [_person({"email": each}, offered) for each in cells if each.strip()]
         except (Refused, csv.Error) as error:
             sentence = error.sentence if isinstance(error, Refused) else str(error)
             wrong.append(_("Row %(row)d: %(why)s") % {"row": number, "why": sentence})
@@ -186,7 +189,9 @@ def invite_many(
                 link = reverse("join", args=[secret])
                 rows.append(InvitedRow(email=person.email, outcome=InvitationOutcome.INVITED, link=link))
                 if is_mailed:
-                    transaction.on_commit(_mailing(project, person.email, link, days))
+                    spoken = (*(person.languages or usual), get_language() or "en", "en")
+                    with translation.override(next(tag for tag in spoken if check_for_language(tag))):
+                        transaction.on_commit(_mailing(project, person.email, link, days))
             seen.add(person.email)
         if is_mailed:
             _require_few_mails(project, created_by)

@@ -190,6 +190,10 @@ def test_a_long_row_of_spaces_is_read_at_once() -> None:
         with pytest.raises(Refused):
             read_list(text, [])
     assert time.process_time() - started < 2
+    list_of_a_mail_program = "\ufeffemail\nmari@panelbench.test"
+    assert [person.email for person in read_list(list_of_a_mail_program, [])] == ["mari@panelbench.test"]
+    both = read_list('"Doe, Jané" <jane@panelbench.test>, "أمل" <amal@panelbench.test>; mari@panelbench.test', [])
+    assert [person.name for person in both] == ["Doe, Jané", "أمل", ""]
     (person,) = read_list('  "Olev  Ülem"   < olev@panelbench.test >', [])
     assert (person.name, person.email) == ("Olev  Ülem", "olev@panelbench.test")
 

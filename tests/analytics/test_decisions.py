@@ -543,7 +543,7 @@ class TestSurfaces:
         report = content.composed_report(campaign, content.ReportLayout(NumbersQuestion()), lambda *_done: None)
         written = text(report_files.report_page(report, report_files.numbered_tables(report)).encode())
         assert sentence in written and f"{cell.use.label} not certain" in written
-        latex = latex_tables.latex_decisions(row[:6] for row in report.decision_rows)
+        latex = latex_tables.latex_decisions((row[:6] for row in report.decision_rows), name="7")
         assert f"{cell.use.label} (not certain)" in latex and latex.count(r"\\[2pt]") == 1
 
     def test_page_api_command_client_and_webhook_say_the_same(self, cast: Cast, settings: Any) -> None:

@@ -21,7 +21,7 @@ from analytics.stats.planning.pilot import expected_error, inclusion_probabiliti
 from annotation import allocation, pay
 from annotation.desk import leasing, service
 from annotation.desk.answers import Answer
-from annotation.models import Annotation, Campaign, Duty, Rating, ReferenceItem, Selection
+from annotation.models import Annotation, Campaign, Duty, Rating, ReferenceItem, Selection, Skip
 from tests import make
 from tests.analytics import scene
 from tests.annotation import scene as desks
@@ -216,10 +216,14 @@ def test_what_was_drawn_is_taken_back_until_the_first_rating(cast: Cast, piloted
     page = f"/p/kassa/numbers/{campaign.pk}/planner/"
     shown = lead.get(page).content.decode()
     assert f"{page}take-back/" in shown and "nobody has rated" in shown
+    assert 'name="wanted"' not in shown, "no more are drawn before these are rated"
+    aside = {"annotator": desks.annotator(cast, cast.maarika), "reason": Skip.Reason.LANGUAGE}
+    Skip.objects.create(duty=duty, item_id=first[0], **aside)
     assert cast.client("maarika").post(f"{page}take-back/", {"duty": duty.pk}).status_code in (403, 404)
     assert "withdrawn" in lead.post(f"{page}take-back/", {"duty": duty.pk}, follow=True).content.decode()
     assert set(duty.assignments.values_list("item", "slot", "state")) == before
     assert not Selection.objects.filter(duty=duty, wave=2).exists()
+    assert list(Skip.objects.values_list("item", "reason")) == [(first[0], "language")], "a finding of its own"
     withdrawn = AuditEntry.objects.get(verb="take back next items").fields
     assert {f"seed={preview['seed']}", "wave=2", f"item_ids={','.join(map(str, first))}"} <= set(withdrawn)
     assert lead.delete(there).json()["code"] == "nothing_drawn", "the pilot was not drawn here"
@@ -230,6 +234,9 @@ def test_what_was_drawn_is_taken_back_until_the_first_rating(cast: Cast, piloted
     refusal = lead.delete(there)
     assert (refusal.status_code, refusal.json()["code"]) == (409, "has_ratings")
     assert f"{page}take-back/" not in lead.get(page).content.decode()
+    Campaign.objects.filter(pk=campaign.pk).update(state=Campaign.State.CLOSED)
+    for closed in (lead.get(there, body), lead.delete(there)):
+        assert closed.json()["code"] == "campaign_closed"
 
 
 def test_a_draw_gives_the_previewed_items_or_is_refused(cast: Cast, piloted: tuple[Campaign, Duty]) -> None:

@@ -17,6 +17,8 @@ from analytics.views.sections import with_shared_counts_once
         (["3 items", "30 items"], ""),  # more than a tenth
         (["mean 0.51", "mean 0.52"], ""),  # figures are no counts
         (["10 items", "10 dialogues"], ""),
+        (["−10 points", "−11 points"], ""),
+        (["[50, 55]", "[52, 57]"], ""),
         (["undefined", "undefined"], "undefined"),
     ],
 )

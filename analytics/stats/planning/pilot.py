@@ -192,10 +192,11 @@ def pilot_report(
     report: list[CellEstimate] = []
     wanted = STATISTICS if statistics is None else statistics
     spread: dict[str, list[float]] = {}
+    doubts: dict[str, Message] = {}
     for cell in cells(table, by=by, pool=pool):
         compared = JudgeAgainstPanel.of(cell, judge or "", raters=raters)
         sd = _sd(compared)
-        is_doubted = {"labels_needed", "items_for_difference"} & {*wanted}
+        is_doubted = {"labels_needed", "items_for_difference", "labels_affordable"} & {*wanted}
         doubt = _too_little_agreement(cell, raters, bootstrap, seed) if is_doubted else None
         estimates = [*_labels(compared, sd, goals, judge, doubt)] if "labels_needed" in wanted else []
         estimates += _difference(compared, goals, doubt) if "items_for_difference" in wanted else []
@@ -206,9 +207,12 @@ def pilot_report(
         estimates += [running_mean(compared, goals)] if "sequence_mean" in wanted else []
         estimates = [_counted(estimate, compared) for estimate in estimates]
         report += [CellEstimate(estimate=estimate, cell=cell_key(cell), judge=judge) for estimate in estimates]
-        if sd is not None and (language := cell.key.get("language")):
-            spread.setdefault(language, []).append(sd)
-    return report + (list(_budget(spread, goals)) if "labels_affordable" in wanted else [])
+        if language := cell.key.get("language"):
+            if doubt is not None:
+                doubts.setdefault(language, doubt)
+            elif sd is not None:
+                spread.setdefault(language, []).append(sd)
+    return report + (list(_budget(spread, doubts, goals)) if "labels_affordable" in wanted else [])
 
 
 def plan_report(
@@ -395,14 +399,15 @@ def running_mean(compared: JudgeAgainstPanel, goals: Goals, *, confidence: float
     lower, upper = interval_sequence(x, *map(float, compared.scale.values[[0, -1]]), confidence=confidence)
     half = float(upper[-1] - lower[-1]) / 2
     widths = {"width": f"{half:.3f}", "goal": f"{goals.half_width:g}"}
-    wide = Message("half width %(width)s, wider than the goal of %(goal)s", **widths)
+    note = Message("half width %(width)s, wider than the goal of %(goal)s", **widths)
+    if half <= goals.half_width:
+        note = Message("half width %(width)s, as narrow as the goal of %(goal)s", **widths)
     if (lower[-1], upper[-1]) == (compared.scale.values[0], compared.scale.values[-1]):
-        wide = TOO_EARLY
-    narrow = Message("half width %(width)s, as narrow as the goal of %(goal)s", **widths)
+        note = TOO_EARLY  # whatever the goal is
     return base.with_(
         value=float(x.mean()), reason=None, low=float(lower[-1]), high=float(upper[-1]), confidence=confidence,
         method=Message("confidence sequence (empirical Bernstein)"), n_clusters=len(x),
-        note=narrow if half <= goals.half_width else wide,
+        note=note,
     )  # fmt: skip
 
 
@@ -537,9 +542,16 @@ def _power(compared: JudgeAgainstPanel, goals: Goals, seed: int, *, slots: bool)
     return estimates
 
 
-def _budget(spread: Mapping[str, Sequence[float]], goals: Goals) -> Iterator[CellEstimate]:
-    """The budget's share of each language, by its widest-spread criterion."""
-    if goals.budget is None or not spread:
+def _budget(
+    spread: Mapping[str, Sequence[float]], doubts: Mapping[str, Message], goals: Goals
+) -> Iterator[CellEstimate]:
+    """The budget's share of each language, by its widest-spread criterion; why a language has none (``doubts``)."""
+    if goals.budget is None:
+        return
+    for language in doubts.keys() - spread.keys():
+        none = Estimate(statistic="labels_affordable", value=None, reason=doubts[language])
+        yield CellEstimate(estimate=none, language=language)
+    if not spread:
         return
     sd = {language: max(values) for language, values in spread.items()}
     price = {language: goals.price.get(language, 1.0) for language in sd}

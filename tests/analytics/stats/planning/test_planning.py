@@ -74,6 +74,34 @@ def test_where_nobody_agrees_there_is_no_plan() -> None:
     assert agreeing.value == pilot.labels_for_mean(float(truth.std(ddof=1)), 0.25)
 
 
+def test_a_budget_is_not_split_by_scores_that_are_given_by_chance() -> None:
+    """In et the raters agree, in fi they score at random: fi has no labels to plan, and et has the whole budget."""
+    rng = np.random.default_rng(4)
+    truth = rng.integers(0, 5, 60).astype(float)
+    by_language = {"et": truth[:, None].repeat(5, axis=1), "fi": rng.integers(0, 5, (60, 5)).astype(float)}
+    rows = [
+        (f"{language}{item}", "c", f"h{rater}", "annotator", score, language)
+        for language, humans in by_language.items()
+        for item, given in enumerate(humans)
+        for rater, score in enumerate(given)
+    ]
+    frame = pd.DataFrame(rows, columns=["item", "criterion", "rater", "rater_kind", "score", "language"])
+    table = ratings_table(frame, scales={"c": Scale((0, 1, 2, 3, 4), "ordinal")})
+    split = pilot.pilot_report(table, pilot.Goals(budget=200), statistics=["labels_affordable"])
+    found = {row.language: row.estimate for row in split}
+    sd = float(truth.std(ddof=1))
+    assert found["et"].value == pilot.allocate_labels(200, {"et": sd}, {"et": 1.0})["et"] and found["fi"].value is None
+    assert str(found["fi"].reason).startswith("the raters agree too little to plan on their scores")
+
+
+def test_an_interval_that_is_the_whole_scale_stops_nothing_whatever_the_goal() -> None:
+    rows = [(f"i{item}", "c", "h", "annotator", float(item % 2), item) for item in range(3)]
+    columns = ["item", "criterion", "rater", "rater_kind", "score", pilot.PLACE]
+    table = ratings_table(pd.DataFrame(rows, columns=columns), scales={"c": Scale((0, 1), "ordinal")})
+    (row,) = pilot.pilot_report(table, pilot.Goals(half_width=0.5), by=("criterion",), statistics=["sequence_mean"])
+    assert (row.estimate.low, row.estimate.high, row.estimate.note) == (0, 1, pilot.TOO_EARLY)
+
+
 def test_a_small_pilot_whose_agreement_is_not_certain_has_a_plan() -> None:
     """Six items of two raters: the value of alpha is low, its interval is not."""
     scores = np.array([[0.0, 3], [4, 1], [1, 2], [2, 3], [3, 1], [0, 0]])
