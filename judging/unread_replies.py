@@ -14,6 +14,9 @@ from judging.models import Judge, Verdict
 from judging.reading_reasons import LABELS, READ_AS
 
 EXAMPLES = 3
+LOOKED_AT = 60
+"""The newest verdicts of a reason among which examples are sought, each of another reply: one reply may be about many
+criteria."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +51,7 @@ def unread_groups(judge: Judge) -> list[UnreadGroup]:
         for status, code, rung, count in counted
     }
     number = Window(RowNumber(), partition_by=[F(name) for name in by_reason], order_by=F("pk").desc())
-    newest = unread.annotate(number=number).filter(number__lte=EXAMPLES).values_list("pk", flat=True)
+    newest = unread.annotate(number=number).filter(number__lte=LOOKED_AT).values_list("pk", flat=True)
     about = ("item", "criterion", "attempt__call")
     chosen = Verdict.objects.filter(pk__in=list(newest) if groups else []).select_related(*about).order_by("-pk")
     for verdict in chosen.only(
@@ -56,7 +59,9 @@ def unread_groups(judge: Judge) -> list[UnreadGroup]:
         *("attempt__call__id", "attempt__call__run_id"),
     ):
         reason = verdict.reason or {}
-        groups[verdict.status, reason.get("code") or "", reason.get("rung") or ""].examples.append(verdict)
+        examples = groups[verdict.status, reason.get("code") or "", reason.get("rung") or ""].examples
+        if len(examples) < EXAMPLES and verdict.attempt_id not in {each.attempt_id or 0 for each in examples}:
+            examples.append(verdict)
     return sorted(groups.values(), key=lambda group: (-group.count, group.label, group.code, group.rung))
 
 

@@ -202,6 +202,11 @@ def test_unreadable_replies_are_counted_by_reason_with_three_examples(cast: Cast
     (address,) = re.findall(r'href="([^"]*\?status=unread#log)"', page)
     assert len(boris.get(address).context["log"]) == 12
     assert str(other.pk) not in calls
+    second = run.verdicts.filter(criterion__key="fluency", status="ok").order_by("item__ordinal").first()
+    newest = run.verdicts.filter(criterion__key="coherence").order_by("-pk").first()
+    Verdict.objects.filter(pk=second.pk).update(status="unparsed", score=None, reason=broken, attempt=newest.attempt)
+    again = re.findall(rf'href="(/p/kassa/runs/{run.pk}/calls/\d+/)"', page_of(boris, run.judge))
+    assert len(again) == len(set(again)) == 3, "one example of each reply"
 
 
 def test_thousands_of_unreadable_replies_stay_a_short_page(cast: Cast, boris: Client) -> None:
