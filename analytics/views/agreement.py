@@ -427,7 +427,7 @@ AGREEMENT = PartsPage(
             title=gettext_lazy("Agreement"),
             about=gettext_lazy("Large: the coefficient, with its interval. Below: percent agreement and Gwet’s AC."),
             empty=gettext_lazy("Agreement needs two annotators who score the same items."),
-            terms=("alpha", "ac", "interval", "cluster", "preliminary", "approximate", "conservative"),
+            terms=("alpha", "ac", "cluster", "preliminary", "approximate", "conservative"),
             build=_matrix,
         ),
         Section(
