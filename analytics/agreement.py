@@ -20,11 +20,12 @@ from analytics.questions.question import NumbersQuestion
 from analytics.ratings.additions import question_table
 from analytics.ratings.rating_rows import COLUMNS, Row
 from analytics.ratings.rating_times import iso_week
+from analytics.stats.declared.agreement import GWET_AC, PERCENT_AGREEMENT
 from analytics.stats.declared.register import COEFFICIENTS
 from annotation.models import Campaign, RubricVersion
 from annotation.writers.tables import Column, Kind, Table, number
 
-BESIDE = ("percent_agreement", "gwet_ac", "commonest_share")
+BESIDE = (PERCENT_AGREEMENT, GWET_AC, "commonest_share")
 """The statistics that every cell of the matrix shows beside its coefficient, or uses for warnings."""
 MUCH_AGREEMENT, LOW_COEFFICIENT, DOMINANT = 0.8, 0.6, 0.8
 """The prevalence warning (docs/methods/agreement.md): much percent agreement, a low coefficient, one dominant score."""

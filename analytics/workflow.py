@@ -23,6 +23,7 @@ from analytics.judges.thresholds import current_thresholds
 from analytics.models import GateDecision, GateThresholds
 from analytics.questions.asked import QuestionChoices, question_choices
 from analytics.questions.question import NumbersQuestion
+from analytics.stats.declared.agreement import GWET_AC, KRIPPENDORFF_ALPHA
 from annotation.models import Campaign
 
 SURFACE = ("text.characters", "text.mattr", "text.turns", "text.words")
@@ -161,7 +162,7 @@ def rankings_question(judge: str) -> NumbersQuestion:
     return NumbersQuestion(columns="languages", statistics=(TAU_B,), measures=SURFACE, judges=judges, blind_only=True)
 
 
-AGREEMENT = NumbersQuestion(statistics=("krippendorff_alpha", "gwet_ac"), blind_only=True)
+AGREEMENT = NumbersQuestion(statistics=(KRIPPENDORFF_ALPHA, GWET_AC), blind_only=True)
 
 
 def campaign_workflow(
@@ -252,10 +253,8 @@ class _About:
         declared = self.declared
         limits = {"n": declared.fewest_items, "alpha": f"{declared.alpha_ceiling:g}", "ac": f"{declared.ac_ceiling:g}"}
         threshold = _("%(n)d items with two ratings; Krippendorff’s α of %(alpha)s or Gwet’s AC of %(ac)s.") % limits
-        of_ac = {_place(row): row for row in rows or () if row["asked"] == "gwet_ac"}
-        own = [
-            self._agreement(row, of_ac.get(_place(row))) for row in rows or () if row["asked"] == "krippendorff_alpha"
-        ]
+        of_ac = {_place(row): row for row in rows or () if row["asked"] == GWET_AC}
+        own = [self._agreement(row, of_ac.get(_place(row))) for row in rows or () if row["asked"] == KRIPPENDORFF_ALPHA]
         words = {
             StepState.PASSED: _("The panel agrees on every criterion in every language."),
             StepState.FAILED: _("The panel agrees hardly more than by chance: work on the rubric first."),

@@ -31,6 +31,7 @@ from analytics.answers import snapshots
 from analytics.figures import SMALL, Figure
 from analytics.models import Snapshot
 from analytics.ratings.exclusions import not_blind
+from analytics.stats.declared.agreement import GWET_AC, KRIPPENDORFF_ALPHA, PERCENT_AGREEMENT
 from annotation import exports as rated
 from annotation.models import Annotation, Campaign, Curation, Dataset, Item
 from annotation.readers import (
@@ -52,7 +53,7 @@ from judging.models import JudgeRun
 
 FEWEST_IN_GROUP = 5
 ROUNDED_TO = 5
-SHOWN = ("percent_agreement", "krippendorff_alpha", "gwet_ac")
+SHOWN = (PERCENT_AGREEMENT, KRIPPENDORFF_ALPHA, GWET_AC)
 IMPORTED = "Imported ratings"
 ABOUT = {
     "items": "an item",

@@ -27,6 +27,7 @@ from analytics.questions.question import NumbersQuestion
 from analytics.questions.question_names import statistic_name
 from analytics.reports import methods
 from analytics.reports.parts import AnsweredPart, ReportPart, answered_parts
+from analytics.stats.declared.agreement import GWET_AC, PERCENT_AGREEMENT
 from analytics.stats.declared.register import COEFFICIENTS
 from analytics.study.campaign_pictures import CampaignPictures
 from analytics.study.choice import StudyChoice
@@ -164,7 +165,7 @@ def _usual(question: NumbersQuestion, choices: QuestionChoices) -> Iterator[Repo
         return ReportPart(name, title, _how(asked), asked)
 
     coefficient = next((name for name in question.statistics if name in COEFFICIENTS), COEFFICIENTS[0])
-    beside = [name for name in ("gwet_ac", "percent_agreement") if name != coefficient]
+    beside = [name for name in (GWET_AC, PERCENT_AGREEMENT) if name != coefficient]
     if choices.raters or not choices.judges:
         yield part("agreement", _("Agreement among annotators"), "criterion", "language", coefficient, *beside)
     if choices.judges and choices.raters:

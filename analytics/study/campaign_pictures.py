@@ -18,11 +18,12 @@ from analytics.judges.reasons import CellDecision
 from analytics.models import GateDecision
 from analytics.places import CORRECTED, PANEL
 from analytics.questions.question_names import REFERENCE_NAMES
+from analytics.stats.declared.agreement import KRIPPENDORFF_ALPHA
 from analytics.study import findings, pictures
 from analytics.study.choice import StudyChoice
 from analytics.study.findings import Names
 from analytics.study.pictures import Drawing, Meter, Square
-from analytics.study.study import KRIPPENDORFF, CampaignStudy
+from analytics.study.study import CampaignStudy
 
 Use = GateDecision.Use
 MOST_JUDGES = 12
@@ -161,12 +162,15 @@ class CampaignPictures:
     @cached_property
     def heat(self) -> Heatmap | None:
         """Krippendorff's alpha by criterion and language."""
-        rows = [row for row in self.study.agreement or () if row["asked"] == KRIPPENDORFF]
+        rows = [row for row in self.study.agreement or () if row["asked"] == KRIPPENDORFF_ALPHA]
         if not rows:
             return None
-        plain = [{**row, "statistic": KRIPPENDORFF} for row in rows]
+        plain = [{**row, "statistic": KRIPPENDORFF_ALPHA} for row in rows]
         return heatmap(
-            Figures(plain), statistic=KRIPPENDORFF, criteria=list(self.study.criteria), languages=self.study.languages
+            Figures(plain),
+            statistic=KRIPPENDORFF_ALPHA,
+            criteria=list(self.study.criteria),
+            languages=self.study.languages,
         )
 
     @cached_property

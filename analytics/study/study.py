@@ -26,6 +26,7 @@ from analytics.places import DIFFERENCE, LEADERBOARD, POOLED
 from analytics.questions.asked import QuestionChoices, question_choices
 from analytics.questions.question import NumbersQuestion, Settings
 from analytics.questions.question_names import REFERENCE_NAMES
+from analytics.stats.declared.agreement import GWET_AC, KRIPPENDORFF_ALPHA
 from analytics.study import findings
 from analytics.study.choice import COMPARED_WITH, StudyChoice
 from analytics.study.findings import Contradiction, Floors, LabelCost, Names, StudyFinding, cell_of
@@ -34,7 +35,6 @@ from analytics.study.sentences import worded
 from analytics.workflow import AGREEMENT
 from annotation.models import Annotation, Assignment, Campaign, Criterion, PayRate
 
-KRIPPENDORFF, GWET = "krippendorff_alpha", "gwet_ac"
 RATERS = NumbersQuestion(rows="raters", columns="language", statistics=("pairs.cohen_kappa",), blind_only=True)
 FEWEST_SHARED = 30
 """Items that two raters share, below which nobody is said to contradict the other."""
@@ -213,11 +213,11 @@ class CampaignStudy:
     @cached_property
     def alphas(self) -> list[Figure]:
         """Krippendorff's alpha of every criterion in every shown language."""
-        return [figure for figure in self._figures(KRIPPENDORFF) if figure.language in self.languages]
+        return [figure for figure in self._figures(KRIPPENDORFF_ALPHA) if figure.language in self.languages]
 
     @cached_property
     def _acs(self) -> dict[tuple[str, str | None], Figure]:
-        return {(figure.criterion, figure.language): figure for figure in self._figures(GWET)}
+        return {(figure.criterion, figure.language): figure for figure in self._figures(GWET_AC)}
 
     def _figures(self, statistic: str) -> list[Figure]:
         return [Figure.of(row) for row in self.agreement or () if row["asked"] == statistic]

@@ -39,7 +39,7 @@ from analytics.stats.core.messages import Message, approximate
 from analytics.stats.core.number_arrays import Floats
 from analytics.stats.core.resampling import MOST_LEFT_OUT, Units, jackknife, left_out, left_out_error, resampled
 from analytics.stats.core.scales import Scale, Weighting, agreement_weights
-from analytics.stats.declared.register import STATISTICS, is_chance_corrected
+from analytics.stats.declared.register import BY_PLAIN_NAME, STATISTICS, is_chance_corrected
 
 if TYPE_CHECKING:
     from analytics.stats.core.tables import Coded
@@ -136,9 +136,6 @@ MANY_UNITS = 5000
 """From here on continuous scores are linearised: 2,000 resamples would say the same after many seconds."""
 NOTHING_DIFFERS = Message("no two scores that share an item differ")
 
-BCA_BY_DEFAULT = ("gwet_ac", "brennan_prediger", "cohen_kappa")
-"""If resampled, these get BCa: percentile intervals cover too little on small panels (docs/decisions/0009)."""
-
 SKEWED = ("fleiss_kappa", "krippendorff_alpha")
 """Where nearly all scores lie on one point, chance takes nearly all agreement of these: their errors follow value."""
 CONSERVATIVE_AT_A_POINT = {
@@ -202,7 +199,9 @@ class Resampling:
 
     def wants_bca(self, statistic: str) -> bool:
         """Whether a statistic's resamples are to be corrected for bias and skewness."""
-        return self.method == "bca" or (self.method == "default" and statistic in BCA_BY_DEFAULT)
+        if self.method != "default":
+            return self.method == "bca"
+        return statistic in BY_PLAIN_NAME and BY_PLAIN_NAME[statistic].prefers_bca
 
     def interval(
         self, statistic: str, value: float, draws: Floats, without: Floats | None, multiplicity: Floats
@@ -289,7 +288,7 @@ def _reason(cell: Coded, figure: CountFigure, n: Floats, points_used: Callable[[
 
 def _reason_without_contrast(scale: Scale, figure: CountFigure) -> str | None:
     """Every score kept is the same point."""
-    if figure.statistic in ("gwet_ac", "brennan_prediger"):
+    if BY_PLAIN_NAME[figure.statistic].counts_unused_points:
         if not scale.declared:
             return Message("only one category is used and no scale is declared")
         return None if scale.q > 1 else Message("the scale has a single point")

@@ -16,6 +16,7 @@ from analytics.stats.core.messages import Message, joined
 from analytics.stats.core.resampling import RatersAs, number_of
 from analytics.stats.core.scales import WEIGHTINGS, Scale
 from analytics.stats.core.tables import Cell, Coded, RatingsTable, cells, coded, coded_from_matrix
+from analytics.stats.declared.agreement import GWET_AC, KRIPPENDORFF_ALPHA, PERCENT_AGREEMENT
 from analytics.stats.declared.register import BY_PLAIN_NAME, statistics_of
 
 if TYPE_CHECKING:
@@ -37,11 +38,7 @@ _SHOWN_FIRST = (
     "variance_component",
     "panel_reliability",
 )
-APPLICABILITY = {
-    "percent_agreement": "applicability_agreement",
-    "krippendorff_alpha": "applicability_alpha",
-    "gwet_ac": "applicability_ac",
-}
+APPLICABILITY = {name: BY_PLAIN_NAME[name].of_use for name in (PERCENT_AGREEMENT, KRIPPENDORFF_ALPHA, GWET_AC)}
 STATISTICS = (
     *_SHOWN_FIRST,
     *(name for name in statistics_of("agreement") if name not in (*_SHOWN_FIRST, *APPLICABILITY.values())),
@@ -98,14 +95,13 @@ def agreement_report(
     ``raters`` names who is compared; without it the annotators are (judges, juries, adjudicators and references stay
     out). ``positional`` says that raters are anonymous slots (a ``rater_identified`` column says it too): statistics
     that need to know who is who are then undefined with a reason. ``bootstrap=0`` gives closed-form and jackknife
-    intervals only. ``interval`` is ``percentile``, ``bca``, or ``default``: percentile, and BCa for the statistics of
-    ``coefficient_estimates.BCA_BY_DEFAULT``, whose percentile intervals cover too little. ``leave_one_out`` adds every
-    figure of the panel with each annotator left out (``annotator`` names the one left out). ``raters_as`` "sample"
-    makes intervals for raters like these (``resampling``); those of one pair and of ICC(3,.) stay with these raters.
-    Each cell draws from its own generators, seeded by ``seed`` and the cell's key, so that a cell's figures don't
-    depend on which other cells are asked for. ``keeps``: variants of figures of counts that it refuses are not
-    computed.
-    ``pairs`` "few": Cohen's kappas of more than ``pairwise.MOST_PAIRED_RATERS`` raters come as their mean alone.
+    intervals only. ``interval`` is ``percentile``, ``bca``, or ``default``: percentile, and BCa for statistics that
+    prefer it (``Statistic.prefers_bca``). ``leave_one_out`` adds every figure of the panel with each annotator left out
+    (``annotator`` names the one left out). ``raters_as`` "sample" makes intervals for raters like these
+    (``resampling``); those of one pair and of ICC(3,.) stay with these raters. Each cell draws from its own generators,
+    seeded by ``seed`` and the cell's key, so that a cell's figures don't depend on which other cells are asked for.
+    ``keeps``: variants of figures of counts that it refuses are not computed. ``pairs`` "few": Cohen's kappas of more
+    than ``pairwise.MOST_PAIRED_RATERS`` raters come as their mean alone.
     """
     how = Resampling(bootstrap, interval, confidence)
     names = None if statistics is None else frozenset(statistics)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from analytics.stats.declared.declaring import Statistic, StatisticsReport, translatable
 from analytics.stats.declared.variants import QUADRATIC, UNEQUAL, WEIGHTED_AC
 
+PERCENT_AGREEMENT, KRIPPENDORFF_ALPHA, GWET_AC = "percent_agreement", "krippendorff_alpha", "gwet_ac"
+"""What decisions about a panel read, and what stands beside another coefficient."""
 _ABOUT_PERCENT = "methods/agreement.md#percent-agreement"
 _AGREEMENT = StatisticsReport(
     "agreement",
@@ -16,7 +18,7 @@ _AGREEMENT = StatisticsReport(
 REPORTS = (_AGREEMENT,)
 STATISTICS = (
     Statistic(
-        "krippendorff_alpha",
+        KRIPPENDORFF_ALPHA,
         _AGREEMENT,
         translatable("Krippendorff’s α"),
         items="two scores",
@@ -25,6 +27,7 @@ STATISTICS = (
         is_coefficient=True,
         is_chance_corrected=True,
         doc="methods/agreement.md#krippendorffs-alpha",
+        of_use="applicability_alpha",
     ),
     Statistic(
         "fleiss_kappa",
@@ -39,7 +42,7 @@ STATISTICS = (
         doc="methods/agreement.md#fleiss-kappa",
     ),
     Statistic(
-        "gwet_ac",
+        GWET_AC,
         _AGREEMENT,
         translatable("Gwet’s AC"),
         items="two scores",
@@ -48,6 +51,9 @@ STATISTICS = (
         better="higher",
         is_coefficient=True,
         is_chance_corrected=True,
+        counts_unused_points=True,
+        prefers_bca=True,
+        of_use="applicability_ac",
     ),
     Statistic(
         "brennan_prediger",
@@ -58,6 +64,8 @@ STATISTICS = (
         better="higher",
         is_coefficient=True,
         is_chance_corrected=True,
+        counts_unused_points=True,
+        prefers_bca=True,
     ),
     Statistic(
         "conger_kappa",
@@ -70,7 +78,7 @@ STATISTICS = (
         is_chance_corrected=True,
     ),
     Statistic(
-        "percent_agreement",
+        PERCENT_AGREEMENT,
         _AGREEMENT,
         translatable("Percent agreement"),
         items="two scores",
@@ -79,6 +87,7 @@ STATISTICS = (
         is_coefficient=True,
         better="higher",
         doc=_ABOUT_PERCENT,
+        of_use="applicability_agreement",
     ),
     Statistic(
         "percent_agreement_exact",

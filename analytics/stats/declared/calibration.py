@@ -53,6 +53,7 @@ STATISTICS = (
         short_title=translatable("Weighted κ"),
         usual=WEIGHTED_KAPPA,
         better="higher",
+        prefers_bca=True,
     ),
     Statistic("f1", _CALIBRATION, translatable("F1 of each label"), better="higher", part="variant"),
     Statistic("f1_weighted", _CALIBRATION, translatable("F1, weighted"), better="higher"),

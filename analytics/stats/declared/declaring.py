@@ -107,10 +107,13 @@ class Statistic:
     shown unless others are asked for, by level of measurement. `better`: where a figure says something good.
     `part`: the column that tells several figures of one cell apart. `over_repeats`: its ratings are the repeats of one
     judge. `items`: which of a cell's items it rests on, where it is not all of them, or all that both sides scored.
-    `is_coefficient`: a page on agreement may be about it alone. `is_chance_corrected`: 0 is agreement by chance.
-    `reads`: columns that it alone reads. `kernel`: of a coefficient that follows from how many raters gave each point,
-    its function in `stats.agreement.coefficients`; some have more in `coefficient_estimates`. `doc`: where docs/
-    explains it, if not where its report says.
+    `is_coefficient`: a page on agreement may be about it alone. `is_chance_corrected`: 0 is agreement by chance;
+    `counts_unused_points`: the chance follows from the number of points that its scale has. `prefers_bca`: if
+    resampled, it gets BCa, because percentile intervals cover too little on small panels (docs/decisions/0009).
+    `of_use`: the statistic that says the same of whether a criterion was answered or "not applicable". `reads`: columns
+    that it alone reads. `kernel`: of a coefficient that follows from how many raters gave each point, its function in
+    `stats.agreement.coefficients`; some have more in `coefficient_estimates`. `doc`: where docs/ explains it, if not
+    where its report says.
     """
 
     name: str
@@ -127,6 +130,9 @@ class Statistic:
     items: Items = ""
     is_coefficient: bool = False
     is_chance_corrected: bool = False
+    counts_unused_points: bool = False
+    prefers_bca: bool = False
+    of_use: str = ""
     reads: tuple[str, ...] = ()
     kernel: str = ""
     doc: str = ""

@@ -24,6 +24,7 @@ from analytics.stats.core.estimates import (
 from analytics.stats.core.messages import Message, approximate, joined
 from analytics.stats.core.resampling import number_of
 from analytics.stats.core.tables import RatingsTable, cells
+from analytics.stats.declared.agreement import GWET_AC, KRIPPENDORFF_ALPHA
 from analytics.stats.judge import alt_test, audits, calibration, corrected_means, soundness
 from analytics.stats.judge.copies import CopiedAnnotator, copied_annotator
 from analytics.stats.judge.judge_against_panel import JudgeAgainstPanel, cell_key
@@ -654,7 +655,7 @@ def _cell_estimates(
     drawn = {**shared, "bootstrap": bootstrap}
     among = {"by": shared["by"], "seed": shared["seed"], "bootstrap": bootstrap}
     return [
-        *rater_agreement.agreement_report(table, statistics=("krippendorff_alpha", "gwet_ac"), **among),
+        *rater_agreement.agreement_report(table, statistics=(KRIPPENDORFF_ALPHA, GWET_AC), **among),
         *alt_test.alt_test_report(table, epsilon=thresholds.epsilon, bootstrap=0, **shared),
         *calibration.calibration_report(table, **BIAS, **drawn),
         *corrected_means.correction_report(table, statistics=("ppi_gain",), **shared),
@@ -687,8 +688,8 @@ def _evidence(rows: Sequence[CellEstimate], expects: Mapping[str, str]) -> Evide
     return Evidence(
         n_items=0,
         scale_width=0.0,
-        alpha=named("krippendorff_alpha"),
-        ac=named("gwet_ac", "quadratic", "identity"),
+        alpha=named(KRIPPENDORFF_ALPHA),
+        ac=named(GWET_AC, "quadratic", "identity"),
         alt_test_omega=named("alt_test_omega"),
         bias=_against_the_mean(named("bias")),
         flip_rate=named("flip_rate"),

@@ -23,6 +23,7 @@ from analytics.stats.core.messages import Message, joined
 from analytics.stats.core.number_arrays import Floats
 from analytics.stats.core.resampling import number_of
 from analytics.stats.core.tables import Cell, RatingsTable, cells
+from analytics.stats.declared.agreement import GWET_AC, KRIPPENDORFF_ALPHA
 from analytics.stats.judge import alt_test, association
 from analytics.stats.judge.judge_against_panel import JudgeAgainstPanel, cell_key
 from analytics.stats.judge.ppi import is_unequally_drawn
@@ -277,11 +278,11 @@ def _too_little_agreement(cell: Cell, raters: Sequence[str] | None, bootstrap: i
     alone = RatingsTable(cell.frame, {str(name): cell.scale for name in cell.frame["criterion"].unique()})
     for resamples in (0, bootstrap):  # the values first: where they are not low, neither are their upper bounds
         rows = rater_agreement.agreement_report(
-            alone, by=(), pool=True, raters=raters, statistics=["krippendorff_alpha", "gwet_ac"],
+            alone, by=(), pool=True, raters=raters, statistics=[KRIPPENDORFF_ALPHA, GWET_AC],
             bootstrap=resamples, seed=seed,
         )  # fmt: skip
         found = {row.estimate.statistic: row.estimate for row in rows if row.estimate.variant in (None, "quadratic")}
-        alpha, ac = found.get("krippendorff_alpha"), found.get("gwet_ac")
+        alpha, ac = found.get(KRIPPENDORFF_ALPHA), found.get(GWET_AC)
         if not _is_below(alpha, LOW_ALPHA, bound=resamples > 0):
             return None
         if ac is not None and ac.value is not None and not _is_below(ac, LOW_AC, bound=resamples > 0):
@@ -415,15 +416,15 @@ def _items(cell: Cell, goals: Goals, raters: Sequence[str] | None, bootstrap: in
     """Items for an alpha known to the half width, by scaling the pilot's interval."""
     alone = RatingsTable(cell.frame, {str(name): cell.scale for name in cell.frame["criterion"].unique()})
     rows = rater_agreement.agreement_report(
-        alone, by=(), pool=True, raters=raters, statistics=["krippendorff_alpha"], bootstrap=bootstrap, seed=seed
+        alone, by=(), pool=True, raters=raters, statistics=[KRIPPENDORFF_ALPHA], bootstrap=bootstrap, seed=seed
     )
-    alpha = next((row.estimate for row in rows if row.estimate.statistic == "krippendorff_alpha"), None)
+    alpha = next((row.estimate for row in rows if row.estimate.statistic == KRIPPENDORFF_ALPHA), None)
     if alpha is None or alpha.low is None or alpha.high is None:
         reason = (alpha and (alpha.reason or alpha.interval_reason)) or Message("alpha has no interval in the pilot")
-        return Estimate(statistic="items_needed", variant="krippendorff_alpha", value=None, reason=reason)
+        return Estimate(statistic="items_needed", variant=KRIPPENDORFF_ALPHA, value=None, reason=reason)
     needed = items_by_pilot(alpha.n_items, (alpha.high - alpha.low) / 2, goals.half_width)
     return Estimate(
-        statistic="items_needed", variant="krippendorff_alpha", value=float(needed), n_items=alpha.n_items,
+        statistic="items_needed", variant=KRIPPENDORFF_ALPHA, value=float(needed), n_items=alpha.n_items,
         n_clusters=alpha.n_clusters, n_raters=alpha.n_raters, n_ratings=alpha.n_ratings,
         note=Message("the pilot's alpha is %(value)s", value=f"{alpha.value:.3f} [{alpha.low:.3f}, {alpha.high:.3f}]"),
     )  # fmt: skip
