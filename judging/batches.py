@@ -326,7 +326,10 @@ def _collect(batch: CallBatch, remote: Mapping[str, Any]) -> None:
             while lines := list(islice(entries, CHUNK)):
                 _settle(batch, lines, refused)
     endpoints.learn(batch.run.judge.provider, batch.run.judge.model, refused)
-    reason = _complaint(remote)
+    errors = remote.get("errors")
+    listed = errors.get("data") if isinstance(errors, dict) else None
+    words = [str(error.get("message") or error.get("code")) for error in listed or () if isinstance(error, dict)]
+    reason = "; ".join(words)[:400]
     if batch.status in UNPAID:
         _settle_unanswered(batch, reason or _("The batch ended without it: %s.") % batch.status)
     if batch.status == "failed":
@@ -347,13 +350,6 @@ def _entries(content: bytes) -> Iterator[dict[str, Any]]:
             continue
         if isinstance(entry, dict):
             yield entry
-
-
-def _complaint(remote: Mapping[str, Any]) -> str:
-    errors = remote.get("errors")
-    listed = errors.get("data") if isinstance(errors, dict) else None
-    words = [str(error.get("message") or error.get("code")) for error in listed or () if isinstance(error, dict)]
-    return "; ".join(words)[:400]
 
 
 def _settle(batch: CallBatch, lines: Iterable[Mapping[str, Any]], refused: list[str]) -> None:

@@ -110,7 +110,7 @@ def _reused_outcome(
         reply=source.reply,
         answer=source.answer,
         served_model=source.served_model,
-        cost=_nothing(call_request),
+        cost=None if call_request.worst_case is None else 0,  # unknown where no price is
         reply_key=source.reply_key,
         reused_from=source if isinstance(source, Attempt) else None,
         at=now,
@@ -283,11 +283,6 @@ def unstorable_outcome(outcome: CallOutcome, fault: Exception) -> CallOutcome:
     why = NoScore("not_stored", "provider", repr(fault))
     readings = [Reading(criterion=reading.criterion, status="error", reason=why) for reading in outcome.readings]
     return replace(outcome, attempt=attempt, readings=readings, dropped=())
-
-
-def _nothing(call_request: CallRequest) -> Any:
-    """The cost of a reused reply: 0 if the price is known, else unknown."""
-    return None if call_request.worst_case is None else 0
 
 
 # --- storing ----------------------------------------------------------------------------------------------------------

@@ -222,7 +222,11 @@ def forecast_audit(
     variant, criteria = judges.variant_of(judge.variant), list(rubric_version.criteria.order_by("position"))
     per_item = len(criteria) if variant.grouping == "single" else 1
     texts = len(plan.items) + sum(map(len, plan.perturbed.values()))
-    answered = _answered(judge, rubric_version, plan.items)
+    replied = Attempt.objects.filter(
+        call__run__judge=judge, call__run__rubric_version=rubric_version, call__item__in=plan.items, call__repeat=1,
+        call__change=UNCHANGED, call__state=Call.State.SETTLED, outcome=Attempt.Outcome.REPLIED,
+    ).exclude(reply_key="")  # fmt: skip
+    answered = replied.order_by().values("call__item", "call__criterion").distinct().count()
     sample = Item.objects.filter(pk__in=plan.items[: runs.SAMPLE]).select_related("dataset")
     prompts = [prompt for item in sample for prompt in prompts_about(variant, criteria, item)]
     calls = texts * per_item
@@ -243,12 +247,3 @@ def forecast_audit(
         continues=None,
         perturbed={change: len(items) for change, items in plan.perturbed.items()},
     )
-
-
-def _answered(judge: Judge, rubric_version: RubricVersion, items: Sequence[int]) -> int:
-    """How many calls about the unchanged items have had a reply."""
-    replied = Attempt.objects.filter(
-        call__run__judge=judge, call__run__rubric_version=rubric_version, call__item__in=items, call__repeat=1,
-        call__change=UNCHANGED, call__state=Call.State.SETTLED, outcome=Attempt.Outcome.REPLIED,
-    ).exclude(reply_key="")  # fmt: skip
-    return replied.order_by().values("call__item", "call__criterion").distinct().count()

@@ -38,16 +38,12 @@ def words_without_spaces(text: str, language: str) -> list[str]:
         return _parser("ja_word")(text)
     for script, starts in ((_LAO, _STARTS_LAO), (_KHMER, _STARTS_KHMER), (_BURMESE, _STARTS_BURMESE)):
         if script.search(text):
-            return _of_syllables(text, starts)
+            places = [start.start() for start in starts.finditer(text) if 0 < start.start() < len(text)]
+            ends = [0, *places[SYLLABLES_OF_A_WORD - 1 :: SYLLABLES_OF_A_WORD], len(text)]
+            return [text[first:last] for first, last in pairwise(ends) if first < last]
     if _THAI.search(text):
         return _parser("th")(text)
     return _parser("zh-hant" if _TRADITIONAL & {*language.split("-")} else "zh-hans")(text)
-
-
-def _of_syllables(text: str, starts: re.Pattern[str]) -> list[str]:
-    places = [start.start() for start in starts.finditer(text) if 0 < start.start() < len(text)]
-    ends = [0, *places[SYLLABLES_OF_A_WORD - 1 :: SYLLABLES_OF_A_WORD], len(text)]
-    return [text[first:last] for first, last in pairwise(ends) if first < last]
 
 
 @cache

@@ -239,7 +239,8 @@ def draw_next_items_view(request: HttpRequest, project: str, campaign: int) -> H
             preview = planning.preview_draw(duty=duty, wanted=wanted, **about)
             shown = {"preview": preview, "criterion": criterion_names(current)[about["criterion"]]}
             title = {"title": _("The next items to label"), "subtitle": current.name}
-            return render(request, "analytics/draw_preview.html", {**_about(current), **title, **shown})
+            shown |= {"project": current.project, "campaign": current, **title}
+            return render(request, "analytics/draw_preview.html", shown)
         drawn = planning.draw_next_items(
             duty=duty, wanted=wanted, seed=seed, digest=digest, actor=request.user, **about
         )
@@ -249,10 +250,6 @@ def draw_next_items_view(request: HttpRequest, project: str, campaign: int) -> H
     sentence = ngettext("%(n)d item was drawn into “%(duty)s”.", "%(n)d items were drawn into “%(duty)s”.", drawn)
     messages.success(request, sentence % {"n": drawn, "duty": duty.name})
     return redirect(f"{reverse('numbers_planner', args=[current.project.slug, current.pk])}#next-items")
-
-
-def _about(campaign: Campaign) -> dict[str, Any]:
-    return {"project": campaign.project, "campaign": campaign}
 
 
 @require_POST

@@ -27,7 +27,7 @@ from analytics.stats.core.estimates import (
 from analytics.stats.core.messages import Message, approximate, joined
 from analytics.stats.core.number_arrays import Floats
 from analytics.stats.core.resampling import Statistic, Units, jackknife, left_out, left_out_error, resampled
-from analytics.stats.core.scales import Scale, Weighting, disagreement
+from analytics.stats.core.scales import Weighting, disagreement
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -97,7 +97,7 @@ def conger_rows(cell: Coded, *, rng: np.random.Generator, how: Resampling, posit
     reason = _refusal(cell, positional)
     is_wide = reason is None and coefficients.is_wide(cell.scale, cell.n_items)
     patterns = None if reason or is_wide else ordered_patterns_of(cell)
-    for weighting in _weightings(cell.scale):
+    for weighting in ("identity", "linear", "quadratic", "ordinal") if cell.scale.has_order else ("identity",):
         if is_wide:
             yield _wide_conger_estimate(cell, weighting, how), None
         elif patterns is None:
@@ -116,10 +116,6 @@ def _refusal(cell: Coded, positional: bool) -> str | None:
     if cell.scale.is_sparse or (cell.scale.is_continuous and cell.scale.level in ("interval", "ratio")):
         return cell.scale.why_continuous
     return None
-
-
-def _weightings(scale: Scale) -> tuple[Weighting, ...]:
-    return ("identity", "linear", "quadratic", "ordinal") if scale.has_order else ("identity",)
 
 
 def _undefined(cell: Coded, statistic: str, variant: str, reason: str | None) -> Estimate:

@@ -51,7 +51,8 @@ _JOINERS = "\u200c\u200d"
 
 def tokeniser(language: str | None = None) -> tuple[str, Words]:
     """The name of the tokeniser used for a language (BCP-47) and the function from text to lowercase words."""
-    model = _budoux_model(language)
+    tag = language or ""
+    model = _BUDOUX.get(tag) or _BUDOUX.get(tag.split("-")[0])
     if model and find_spec("budoux"):
         return "budoux", lambda text: [word for phrase in _phrases(model, text) for word in words(phrase, whole=True)]
     return Message("words by script"), words
@@ -96,11 +97,6 @@ def _marks() -> str:
             else:
                 ranges.append([code, code])
     return "".join(f"{chr(low)}-{chr(high)}" for low, high in ranges)
-
-
-def _budoux_model(language: str | None) -> str | None:
-    tag = language or ""
-    return _BUDOUX.get(tag) or _BUDOUX.get(tag.split("-")[0])
 
 
 def _phrases(model: str, text: str) -> list[str]:
