@@ -23,7 +23,7 @@ help:
 	@echo "make demo    install, load the demo project, start it and print its address; ARGS=\"--port 8100\" for another port"
 	@echo "make up      the same without the demo"
 	@echo "make test    every test but the nightly tier, on PostgreSQL and Redis and on the embedded default; APP=judging for one app"
-	@echo "make test-all     the same with the nightly tier: backup, releases, equal rows, schema, published figures, installed wheel"
+	@echo "make test-all     the same with the nightly tier: backup, releases, equal rows, schema, published figures, installed wheel, long journeys in a browser"
 	@echo "make test-quick   the walk on the embedded default and all tests that need no database, server or process"
 	@echo "make check   style, types, layers, templates, migrations"
 	@echo "make audit   risky code, secrets in the repository, dependencies with known vulnerabilities"

@@ -85,6 +85,7 @@ def test_what_is_due() -> None:
     assert tiers.nightly_due(["tests/releases/test_migrating.py"]) == {"tests/releases"}
     assert "tests/releases" in tiers.nightly_due(["annotation/migrations/0099_new.py"])
     assert "tests/test_backup.py" in tiers.nightly_due(["platform/panelbench/backup.py"])
+    assert "tests/browser/test_campaign_life.py" in tiers.nightly_due(["templates/annotation/_rubric.html"])
     of_statistics = tiers.nightly_due(["analytics/stats/core/rows.py"])
     assert (
         "tests/analytics/stats/test_reproductions.py" in of_statistics and "tests/test_backup.py" not in of_statistics

@@ -24,6 +24,7 @@ STATISTICS = ("analytics/stats/*", "bench/*")
 IMPORTS = ("annotation/imports/*", "annotation/readers/*", "annotation/models/*", "judging/imports/*", "examples/*")
 STORED = ("*/migrations/*", "*/models.py", "*/models/*", "*/backup*", "*/bundle*", "platform/panelbench/*")
 SERVED = ("platform/*", "*/api/*", "*/api.py", "*/urls.py", "docker-compose.yml", "Dockerfile", ".env.example")
+PAGES = ("templates/*", "static/*", "locale/*", "platform/*", "annotation/*", "judging/*", "analytics/[!s]*")
 INSTALLED = ("platform/*", "static/*", "locale/*", "templates/*", "*/migrations/*")
 
 NIGHTLY: Mapping[str, tuple[str, ...]] = {
@@ -37,7 +38,12 @@ NIGHTLY: Mapping[str, tuple[str, ...]] = {
     "tests/test_estonian.py": (*IMPORTS, *STATISTICS, "docs/estonian-study.md"),
     "tests/judging/test_equal_rows.py": (*IMPORTS, "annotation/*", "judging/*"),
     "tests/annotation/test_kill.py": (*IMPORTS, "annotation/*", "platform/accounts/*", "platform/panelbench/*"),
+    "tests/judging/test_lying_provider.py": ("judging/*", "platform/*", "annotation/models/*", "bench/*"),
     "tests/judging/test_kill.py": ("judging/*", "annotation/models/*", "platform/accounts/*", "platform/panelbench/*"),
+    "tests/browser/test_campaign_life.py": PAGES,
+    "tests/browser/test_demo.py": PAGES,
+    "tests/browser/test_promises.py": PAGES,
+    "tests/browser/test_qualification_life.py": PAGES,
     "tests/annotation/test_mutants_stored.py": (*IMPORTS, "annotation/*", "bench/*"),
     "tests/analytics/test_published_figures.py": (*IMPORTS, "analytics/*"),
     "tests/analytics/stats/test_reproductions.py": (*STATISTICS, "docs/reproductions.md"),
