@@ -35,7 +35,7 @@ from judging.versions.seen_labels import record_seen_labels
 MOST_MATRICES, MOST_WITH_COUNTS = 24, 8
 KEEPING_RULES = ("mode_split", "median", "mean", "each")
 """Rules of reference that a page offers where the mode leaves out much."""
-ABOUT = (
+_ABOUT = (
     "criterion",
     "judge",
     "panel",
@@ -210,7 +210,7 @@ class AnswerPage:
 
     def _about(self, row: Mapping[str, Any]) -> Iterator[str]:
         """What a row is about beside its row and its column."""
-        for name in ABOUT:
+        for name in _ABOUT:
             if name not in self.question.dimensions and (value := plain_value(row.get(name))):
                 yield self.name(name, value) if name != "judge" else value
 

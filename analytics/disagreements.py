@@ -36,7 +36,7 @@ STATES = ("open", "stale", "decided", "all")
 SEED = 20260101
 MOST_RATINGS = 150_000
 """Up to so many ratings a queue may be about all criteria together: counting more takes longer than a page may."""
-KEPT_SECONDS = 3600
+_KEPT_SECONDS = 3600
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -253,7 +253,7 @@ def measured_items(campaign: Campaign, choice: QueueChoice) -> tuple[dict[int, t
     kept: Any = caches["content"].get(name)
     if kept is None:
         kept = _measured(campaign, choice)
-        caches["content"].set(name, kept, KEPT_SECONDS)
+        caches["content"].set(name, kept, _KEPT_SECONDS)
     found, rated = kept
     return found, rated
 

@@ -31,7 +31,7 @@ MINUS = "−"
 NAMED_RULES = ("mode", "mode_split", "median", "minimum", "each", "dawid_skene", "adjudicated", "adjudicated_first")
 """Rules of reference for which a list of items is asked by name; without one it takes the mean, of labels the mode."""
 
-TRANSLATED = ("reason", "interval_reason", "note")
+_TRANSLATED = ("reason", "interval_reason", "note")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +72,7 @@ class Figure:
     def of(cls, row: Mapping[str, Any]) -> Figure:
         """A figure from its row in `Snapshot.content`, with what is said of it in the reader's language."""
         values = {name: row[name] for name in cls.__slots__ if name in row}
-        for name in TRANSLATED:
+        for name in _TRANSLATED:
             if text := values.get(name):
                 values[name] = translated_message(text)
         return cls(**values)
@@ -124,7 +124,7 @@ class Figure:
     @property
     def shade(self) -> int:
         """1 to 7, the depth of the colour of a share of 0 to 1."""
-        return min(int((self.value or 0.0) * DEEPEST + 1e-9), DEEPEST - 1) + 1
+        return min(int((self.value or 0.0) * _DEEPEST + 1e-9), _DEEPEST - 1) + 1
 
     @property
     def number(self) -> str:
@@ -375,7 +375,7 @@ def spread(figures: Iterable[Figure]) -> Spread | None:
 
 
 # --- the heatmap of one coefficient, criterion by language -----------------------------------------------------------
-FAINTEST, STEP, DEEPEST = 0.2, 0.1, 7
+FAINTEST, STEP, _DEEPEST = 0.2, 0.1, 7
 """The first bin ends at FAINTEST + STEP; each of the seven bins is a STEP wide but the outermost, which are open."""
 ATTENTION = 0.4
 
@@ -394,7 +394,7 @@ class HeatCell:
         if self.figure is None or self.figure.value is None:
             return None
         steps = int((self.figure.value - FAINTEST) / STEP + 1e-9) if self.figure.value >= FAINTEST else 0
-        return min(steps, DEEPEST - 1) + 1
+        return min(steps, _DEEPEST - 1) + 1
 
     @property
     def is_muted(self) -> bool:

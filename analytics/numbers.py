@@ -73,7 +73,7 @@ GROUP_NAMES = {
 FOLDS = ("agreement", "distributions", "generators")
 """Tables that a long page shows folded, and holds only where its address opens them (`open`)."""
 T = TypeVar("T")
-REASONS = {
+_REASONS = {
     "out_of_range": gettext_lazy("off the scale"),
     "unparsed": gettext_lazy("unreadable"),
     "refused": gettext_lazy("refused"),
@@ -468,7 +468,7 @@ class NumbersPage:
                 counted.update(row["reasons"])
         for figure in self.figures.among("without_reference", self.criteria, [tag], self.judge):
             counted[figure.statistic] += int(figure.value or 0)
-        return [(str(REASONS.get(reason, reason)), number) for reason, number in sorted(counted.items()) if number]
+        return [(str(_REASONS.get(reason, reason)), number) for reason, number in sorted(counted.items()) if number]
 
     # --- bias ---------------------------------------------------------------------------------------------------------
 

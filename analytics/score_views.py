@@ -263,7 +263,7 @@ def ranks_of_means(values: Mapping[str, float]) -> dict[str, float]:
 
 
 # --- what the mode leaves out ----------------------------------------------------------------------------------------
-MOST_NAMED = 3
+_MOST_NAMED = 3
 
 
 def on_mode(counts: Sequence[Figure]) -> str:
@@ -290,7 +290,7 @@ def mode_cells(counts: Sequence[Figure], criterion_name: Names, language_name: N
     most = [row for row in split if row[0] and row[0] >= SHARE_LEFT_OUT * row[1]]
     most.sort(key=lambda row: -row[0] / row[1])
     shown = []
-    for left_out, items, figure in most[:MOST_NAMED]:
+    for left_out, items, figure in most[:_MOST_NAMED]:
         fields: dict[str, int | str] = {"left_out": left_out, "items": items}
         fields["criterion"] = criterion_name(figure.criterion)
         if language_name is None:
@@ -298,7 +298,7 @@ def mode_cells(counts: Sequence[Figure], criterion_name: Names, language_name: N
         else:
             fields["language"] = language_name(figure.language or "")
             shown.append(_("%(left_out)d of %(items)d items (%(criterion)s, %(language)s)") % fields)
-    if (rest := len(most) - MOST_NAMED) > 0:
+    if (rest := len(most) - _MOST_NAMED) > 0:
         shown.append(_("%d more") % rest)
     return listed(shown)
 

@@ -28,13 +28,13 @@ from annotation.models import Campaign
 
 SURFACE = ("text.characters", "text.mattr", "text.turns", "text.words")
 """The measures of the texts that stand for the first stage of S0; in order, as an address has them."""
-FEWEST_GENERATORS = 3
-MOST_SHOWN = 12
+_FEWEST_GENERATORS = 3
+_MOST_SHOWN = 12
 TAU_B = "stability.kendall_tau_b"
 STEPS = ("surface", "panel", "judge", "languages")
 Use = GateDecision.Use
-USABLE = (Use.JUDGE_ALONE, Use.JUDGE_WITH_CORRECTION, Use.RANKING_ONLY)
-PIVOT = "en"
+_USABLE = (Use.JUDGE_ALONE, Use.JUDGE_WITH_CORRECTION, Use.RANKING_ONLY)
+_PIVOT = "en"
 
 
 class StepState(StrEnum):
@@ -115,13 +115,13 @@ class WorkflowStep:
 
     @property
     def shown(self) -> list[StepFigure]:
-        """The figures that did not pass first; at most `MOST_SHOWN`."""
+        """The figures that did not pass first; at most `_MOST_SHOWN`."""
         order = list(StepState)
-        return sorted(self.figures, key=lambda each: order.index(each.state))[:MOST_SHOWN]
+        return sorted(self.figures, key=lambda each: order.index(each.state))[:_MOST_SHOWN]
 
     @property
     def more(self) -> int:
-        return max(0, len(self.figures) - MOST_SHOWN)
+        return max(0, len(self.figures) - _MOST_SHOWN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +182,7 @@ def campaign_workflow(
     declared = current_thresholds(campaign.project)
     judge = judge if judge in choices.judges else next(iter(choices.listed_judges(NumbersQuestion())), "")
     tags = choices.languages
-    language = language if language in tags else PIVOT if PIVOT in tags else next(iter(tags), "")
+    language = language if language in tags else _PIVOT if _PIVOT in tags else next(iter(tags), "")
     asked = [rankings_question(judge), AGREEMENT]
     found = [(answer_now(campaign, each), False) if now else current_answer(campaign, each) for each in asked]
     decided = (decisions.decide_now if now and declared else decisions.current_decisions)(campaign)
@@ -298,7 +298,7 @@ class _About:
     def _cannot_compare(self) -> str:
         if len(self.choices.languages) < 2:
             return _("The items are in one language: there is nothing to compare.")
-        if len(self.choices.generators) < FEWEST_GENERATORS:
+        if len(self.choices.generators) < _FEWEST_GENERATORS:
             return _("A ranking needs three generators or more.")
         return ""
 
@@ -338,7 +338,7 @@ class _About:
         return StepFigure(key, self._name(key), (str(row["language"] or ""),), state, Figure.of(row), words=beside)
 
     def _decision(self, cell: CellDecision) -> StepFigure:
-        state = StepState.PASSED if cell.use in USABLE else StepState.INSUFFICIENT
+        state = StepState.PASSED if cell.use in _USABLE else StepState.INSUFFICIENT
         if cell.use is Use.HUMANS_ONLY or cell.use is Use.RUBRIC_PROBLEM:
             state = StepState.FAILED
         key, reasons = str(cell.row["criterion"]), cell.reasons

@@ -44,8 +44,8 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 MOST_CALLS = 5_000
-MOST_BYTES = 90 * 2**20  # of a file; OpenAI takes 200 MB
-BYTES_PER_REPLY, BYTES_PER_TOKEN, BYTES_PER_PROBABILITY = 2_000, 8, 120  # of the results, at most
+_MOST_BYTES = 90 * 2**20  # of a file; OpenAI takes 200 MB
+BYTES_PER_REPLY, _BYTES_PER_TOKEN, BYTES_PER_PROBABILITY = 2_000, 8, 120  # of the results, at most
 UNLIMITED_TOKENS = 4_000  # of a reply for which the judge sets no limit
 CHUNK = 250  # calls that are leased, or stored, in one transaction
 KEPT = timedelta(days=31)  # a lease longer than any batch, and than the provider keeps its results
@@ -188,7 +188,7 @@ def _upload(batch: CallBatch) -> bool:
     refused, spent = judges.refused_by_model(batch.run.judge), ""
     writer, size, most = CallRequestWriter(batch.run), 0, _most_calls(batch.run.judge)
     lines: list[bytes] = []
-    while len(lines) < most and size < MOST_BYTES:
+    while len(lines) < most and size < _MOST_BYTES:
         limit = min(CHUNK, most - len(lines))
         taken = calls.take_calls(run=batch.run, limit=limit, lease=batch.lease, writer=writer)
         Call.objects.filter(lease=batch.lease, state=Call.State.LEASED).update(leased_until=timezone.now() + KEPT)
@@ -218,7 +218,7 @@ def _most_calls(judge: Judge) -> int:
     listed = parameters.get("top_logprobs")
     listed = 1 + (listed if isinstance(listed, int) else 0) if parameters.get("logprobs") else 0
     tokens = prices.token_limit(parameters) or UNLIMITED_TOKENS
-    of_reply = BYTES_PER_REPLY + tokens * (BYTES_PER_TOKEN + listed * BYTES_PER_PROBABILITY)
+    of_reply = BYTES_PER_REPLY + tokens * (_BYTES_PER_TOKEN + listed * BYTES_PER_PROBABILITY)
     return max(1, min(MOST_CALLS, client.LARGEST_FILE // of_reply))
 
 

@@ -170,7 +170,7 @@ def variant_name(judge: Judge) -> str:
     return " ".join(f"{key}={_level(level)}" for key, level in shown.items())
 
 
-LONGEST_LEVEL = 40  # characters of an own text that a cell shows
+_LONGEST_LEVEL = 40  # characters of an own text that a cell shows
 
 
 def _level(level: Any) -> str:
@@ -178,7 +178,7 @@ def _level(level: Any) -> str:
     if isinstance(level, list):
         return str(len(level))
     text = str(level).lower()
-    return text if len(text) <= LONGEST_LEVEL else f"{text[:LONGEST_LEVEL]}…"
+    return text if len(text) <= _LONGEST_LEVEL else f"{text[:_LONGEST_LEVEL]}…"
 
 
 def _prompt(request: Mapping[str, Any] | None) -> str:

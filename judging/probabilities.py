@@ -17,7 +17,7 @@ from judging.replies import NUMBER, Reading
 
 LEAST_MASS: Final = 0.5  # of the probability that must lie on points of the scale
 MOST_OPEN_MASS: Final = 0.01  # of the probability that may lie on tokens that can be the beginning of a longer score
-MOST_POINTS: Final = 10_001  # of a stepped scale that are looked at
+_MOST_POINTS: Final = 10_001  # of a stepped scale that are looked at
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ def _beginnings(alternatives: Sequence[tuple[str, float]], criterion: CriterionB
 def _written_points(criterion: CriterionBrief) -> list[str]:
     """The points of a scale as they are written: "10" and "2.5"."""
     if criterion.is_range and criterion.step:
-        count = min(MOST_POINTS, round((criterion.high - criterion.low) / criterion.step) + 1)
+        count = min(_MOST_POINTS, round((criterion.high - criterion.low) / criterion.step) + 1)
         values = [round(criterion.low + number * criterion.step, 9) for number in range(count)]
     else:
         values = [point.value for point in criterion.points]

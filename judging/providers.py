@@ -38,7 +38,7 @@ KEY_VARIABLE = re.compile(r"[A-Z][A-Z0-9_]{0,80}_API_KEY|PANELBENCH_KEY_[A-Z0-9_
 """Names of variables that may be sent as a key: no other secret of the server has such a name."""
 PROVIDER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
 MOST_MODELS = 500
-LONGEST_MODEL = 160
+_LONGEST_MODEL = 160
 TEST_SECONDS = 60
 TEST_TOKENS = 400
 """The limit on the reply of a test."""
@@ -173,10 +173,10 @@ def _checked(given: Mapping[str, Any], known: Sequence[str] = ()) -> dict[str, A
     if fields.keys() & {"models", "prices", "batch_prices"}:
         priced = [*fields.get("prices", {}), *fields.get("batch_prices", {})]
         fields["models"] = list(dict.fromkeys([*map(str, fields.get("models", known)), *priced]))
-        fit = all(0 < len(model) <= LONGEST_MODEL and is_storable(model) for model in fields["models"])
+        fit = all(0 < len(model) <= _LONGEST_MODEL and is_storable(model) for model in fields["models"])
         if not fit or len(fields["models"]) > MOST_MODELS:
             sentence = _("A provider has at most %(count)d models, with names of at most %(length)d characters.")
-            _refuse("models", sentence % {"count": MOST_MODELS, "length": LONGEST_MODEL})
+            _refuse("models", sentence % {"count": MOST_MODELS, "length": _LONGEST_MODEL})
     for limit, most in MOST.items():
         number = fields.get(limit)
         if number is not None and not (type(number) is int and 1 <= number <= most):
@@ -219,7 +219,7 @@ def read_listing(name: str) -> None:
         if not endpoints.is_of_environment(name):
             check_provider_address(provider.base_url)
         listed = asyncio.run(_listed(endpoints.endpoint_of(provider)))
-        names = [model for model in listed if len(model) <= LONGEST_MODEL and is_storable(model)][:MOST_MODELS]
+        names = [model for model in listed if len(model) <= _LONGEST_MODEL and is_storable(model)][:MOST_MODELS]
         found = {"names": names, "reason": "", "listed_at": timezone.now()}
     except Refused as refusal:
         found = {"reason": refusal.sentence[:400]}
@@ -282,7 +282,7 @@ def begin_test(*, name: str, model: str = "", actor: User | None = None) -> Prov
     if provider is None:
         raise Refused(_("There is no provider “%s”.") % name, code="unknown_provider")
     model = model.strip() or next(iter(provider.models), "")
-    if not model or len(model) > LONGEST_MODEL or not is_storable(model):
+    if not model or len(model) > _LONGEST_MODEL or not is_storable(model):
         _refuse("model", _("Choose the model that the test asks."))
     with transaction.atomic():
         test = ProviderTest.objects.create(provider=name, model=model)

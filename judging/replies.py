@@ -28,7 +28,7 @@ Status = Literal["ok", "unparsed", "out_of_range", "refused", "truncated", "erro
 
 VERDICTS_TOOL: Final = "verdicts"
 """The name of the tool that a judge is asked to call if its model accepts no other form of a reply."""
-ENDED: Final = frozenset({"stop", "tool_calls"})
+_ENDED: Final = frozenset({"stop", "tool_calls"})
 CUT_OFF: Final = frozenset({"length", "max_tokens", "max_output_tokens"})
 _SCORE_FIELDS: Final = ("score", "rating", "grade", "label", "answer", "result")
 _RATIONALE_FIELDS: Final = ("rationale", "explanation", "justification", "comment", "feedback", "reasoning", "reason")
@@ -152,7 +152,7 @@ def parse(
     if cut_off and not _OPENS_AS_OBJECT.match(answer):
         # Cut off while it was still weighing: what it had come to by then is no answer.
         return _all(criteria, "truncated", NoScore("cut_off", "text", _beginning(text)))
-    climbed = _climb(answer, criteria, variant, cut_off, ended=finish_reason in ENDED, language=language)
+    climbed = _climb(answer, criteria, variant, cut_off, ended=finish_reason in _ENDED, language=language)
     readings = [
         _agreed(criterion, offers, [_settle(criterion, offer) for offer in offers])
         for criterion, offers in zip(criteria, climbed.offers, strict=True)

@@ -24,7 +24,7 @@ class StudyPreset:
     repeats: int = 1
 
 
-REFERENCES: Final = {
+_REFERENCES: Final = {
     "s0": "I. Chung, L. Freienthal: Cross-Lingual Stability of LLM Judges Under Controlled Generation: Evidence from "
     "Finno-Ugric Languages",
     "s1": "X. Fu, W. Liu: How Reliable is Multilingual LLM-as-a-Judge?",
@@ -985,7 +985,7 @@ def presets_by_study() -> list[tuple[str, list[tuple[str, StudyPreset]]]]:
     """Each study's reference with its presets and their keys."""
     return [
         (reference, [(key, preset) for key, preset in STUDY_PRESETS.items() if key.split("_")[0] == study])
-        for study, reference in REFERENCES.items()
+        for study, reference in _REFERENCES.items()
     ]
 
 

@@ -42,7 +42,7 @@ def no_progress(_done: int, _total: int) -> None:
 
 
 CALIBRATION = ("mae", "bias", "cohen_kappa", "spearman")
-LABELS = ("cohen_kappa", "accuracy", "f1", "precision", "recall")
+_LABELS = ("cohen_kappa", "accuracy", "f1", "precision", "recall")
 """Statistics of a judge on a nominal criterion; the last three for each point of the scale."""
 
 MOST_CELLS = 600
@@ -141,8 +141,8 @@ def _reports(table: CodedTable, settings: Settings, by: tuple[str, ...]) -> Iter
     nominal = [key for key in table.criteria if table.scale(key).level == "nominal"]
     ordered = [key for key in table.criteria if key not in nominal]
     for judge in judges:
-        for criteria, statistics in ((nominal, LABELS), (ordered, CALIBRATION)):
-            name = "mode" if statistics is LABELS and settings.reference in NEEDS_ORDER else settings.reference
+        for criteria, statistics in ((nominal, _LABELS), (ordered, CALIBRATION)):
+            name = "mode" if statistics is _LABELS and settings.reference in NEEDS_ORDER else settings.reference
             rule, ties = RULES[name]
             names, compared = (*statistics, *calibration.COUNTS), {"judge": judge, "reference": rule, "ties": ties}
             yield report_cells(REPORTS["calibration"], settings, by, names, criteria=criteria, arguments=compared)

@@ -48,9 +48,9 @@ NEEDED = (
 """The columns of a validated ratings table that figures depend on, beside those that cut it into cells."""
 READ = tuple(name for name in NEEDED if name in Row._fields)
 """Those of them that a ratings table has before it is checked: the others follow from these and the scales."""
-NAMES = ("item", "rater", "rater_kind", "criterion", "cluster", "language", "generator")
+_NAMES = ("item", "rater", "rater_kind", "criterion", "cluster", "language", "generator")
 """Columns of names, which are compared as `stats.core.validation` spells them."""
-JUDGE_KINDS = ("judge", "jury")
+_JUDGE_KINDS = ("judge", "jury")
 ALL_JUDGES = "*"
 AT_ONCE = 500
 """Stored cells in one statement."""
@@ -208,7 +208,7 @@ class CodedTable:
         self.scales = scales
         self.described = tuple(column for column in found.columns if column.name in names)
         self.raw = {column.name: coded for column, coded in zip(self.described, _coded(found, names), strict=True)}
-        self.columns = {name: _spelt(column) if name in NAMES else column for name, column in self.raw.items()}
+        self.columns = {name: _spelt(column) if name in _NAMES else column for name, column in self.raw.items()}
         self._hashes: dict[str, NDArray[np.uint64]] = {}
         self._cuts: dict[tuple[str, ...], NDArray[Any]] = {}
 
@@ -237,7 +237,7 @@ class CodedTable:
     @cached_property
     def is_judge(self) -> NDArray[np.bool_]:
         """(M,) whether the row is a verdict, of a judge or a jury."""
-        return self.where("rater_kind", JUDGE_KINDS)
+        return self.where("rater_kind", _JUDGE_KINDS)
 
     @cached_property
     def judges(self) -> list[str]:
@@ -300,7 +300,7 @@ class CodedTable:
         keep = self.where("criterion", criteria)
         rows = CodedRows(list(self.raw.values())).kept(keep)
         columns = {
-            name: _categories(column) if name in NAMES else _taken(*column)
+            name: _categories(column) if name in _NAMES else _taken(*column)
             for name, column in zip(self.raw, rows.columns, strict=True)
         }
         kinds = {name: kind for name, kind in FRAME_KINDS.items() if name in columns}
@@ -326,7 +326,7 @@ class CodedTable:
 
     def _keys(self, name: str, codes: NDArray[np.intp]) -> Any:
         values = self.columns[name].values
-        named = [value or None for value in values] if name in NAMES else values
+        named = [value or None for value in values] if name in _NAMES else values
         return _taken(codes, named)
 
     # --- hashes -------------------------------------------------------------------------------------------------------

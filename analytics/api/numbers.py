@@ -53,7 +53,7 @@ BLIND = OpenApiParameter(
     {"type": "string", "enum": [BLIND_ONLY]},
     description="`only`: leave out ratings by people who could see verdicts and other people's ratings.",
 )
-REFERENCE = OpenApiParameter(
+_REFERENCE = OpenApiParameter(
     "reference",
     {"type": "string", "enum": [name for name in RULE_NAMES if name]},
     description="What judges are compared with; by default the panel's mode, on interval scales its mean.",
@@ -229,7 +229,7 @@ def _campaign(user: User, project: str, campaign: int) -> Campaign:
 
 
 class Numbers(APIView):
-    @extend_schema(parameters=[RATERS, BLIND, REFERENCE], responses=NumbersSerializer)
+    @extend_schema(parameters=[RATERS, BLIND, _REFERENCE], responses=NumbersSerializer)
     def get(self, request: Request, project: str, campaign: int) -> Response:
         """Agreement and calibration by criterion and language, with provenance."""
         found = _campaign(request.user, project, campaign)

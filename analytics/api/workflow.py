@@ -13,7 +13,7 @@ from analytics.api.numbers import NUMBER
 from analytics.views.items import shown_campaign
 from analytics.workflow import CampaignWorkflow, StepFigure, StepState, WorkflowStep
 
-STATES = [state.value for state in StepState]
+_STATES = [state.value for state in StepState]
 
 
 class StepFigureSerializer(serializers.Serializer[StepFigure]):
@@ -23,7 +23,7 @@ class StepFigureSerializer(serializers.Serializer[StepFigure]):
 
     criterion = serializers.CharField()
     languages = serializers.ListField(child=serializers.CharField(), source="tags")
-    state = serializers.ChoiceField(choices=STATES, source="state.value")
+    state = serializers.ChoiceField(choices=_STATES, source="state.value")
     decision = serializers.CharField(allow_blank=True)
     statistic = serializers.CharField(source="figure.statistic", default="")
     value = serializers.FloatField(source="figure.value", **NUMBER)
@@ -44,7 +44,7 @@ class WorkflowStepSerializer(serializers.Serializer[WorkflowStep]):
 
     name = serializers.ChoiceField(choices=workflow.STEPS)
     title = serializers.CharField()
-    state = serializers.ChoiceField(choices=STATES, source="state.value")
+    state = serializers.ChoiceField(choices=_STATES, source="state.value")
     sentence = serializers.CharField()
     threshold = serializers.CharField(allow_blank=True)
     action = serializers.CharField(allow_blank=True)
@@ -54,7 +54,7 @@ class WorkflowStepSerializer(serializers.Serializer[WorkflowStep]):
 class WorkflowSerializer(serializers.Serializer[CampaignWorkflow]):
     """The four steps for one judge, and the state of all of them; `stale`: figures are being computed anew."""
 
-    state = serializers.ChoiceField(choices=STATES, source="state.value")
+    state = serializers.ChoiceField(choices=_STATES, source="state.value")
     stale = serializers.SerializerMethodField()
     judge = serializers.CharField(allow_blank=True)
     language = serializers.CharField(allow_blank=True)

@@ -41,12 +41,12 @@ logger = logging.getLogger(__name__)
 
 MEMBERS = (*OF_ANNOTATION, *OF_JUDGING)
 """In the order in which they are written and read: a row refers to members that come before its own."""
-FORMAT, VERSION = "panelbench-bundle", 11
+_FORMAT, VERSION = "panelbench-bundle", 11
 """The version goes up with a new member or field; `Member.first` and `Member.since` say what earlier ones lack, and
 `Member.until` what they had."""
-MANIFEST = "manifest.json"
-LARGEST_MANIFEST = 2**20
-LONGEST_LINE = 64 * 2**20
+_MANIFEST = "manifest.json"
+_LARGEST_MANIFEST = 2**20
+_LONGEST_LINE = 64 * 2**20
 
 
 # --- out ------------------------------------------------------------------------------------------------------------
@@ -60,8 +60,8 @@ def write_bundle(project: Project, out: BinaryIO, *, replies: bool = False, renu
     with consistent(), ZipFile(out, "w", ZIP_DEFLATED, compresslevel=6) as archive:
         outgoing = Outgoing(project, replies, _pseudonyms(project, renumbered))
         members = {member.name: _written(archive, member, outgoing) for member in MEMBERS}
-        manifest = {"format": FORMAT, "version": VERSION, "panelbench": settings.VERSION, "members": members}
-        archive.writestr(dateless(MANIFEST), orjson.dumps(manifest, option=orjson.OPT_INDENT_2))
+        manifest = {"format": _FORMAT, "version": VERSION, "panelbench": settings.VERSION, "members": members}
+        archive.writestr(dateless(_MANIFEST), orjson.dumps(manifest, option=orjson.OPT_INDENT_2))
 
 
 def _pseudonyms(project: Project, renumbered: int | None) -> dict[str, str]:
@@ -202,7 +202,7 @@ def _require_empty(project: Project) -> None:
 def _checked_manifest(name: str, archive: ZipFile) -> tuple[int, dict[str, Any]]:
     """The version of the bundle, and what the manifest says of each member, compared with what is there."""
     version, members = _read_manifest(name, archive)
-    entries = [entry for entry in archive.infolist() if entry.filename != MANIFEST]
+    entries = [entry for entry in archive.infolist() if entry.filename != _MANIFEST]
     there = {entry.filename: entry.file_size for entry in entries}
     named = {f"{member}.jsonl": facts["bytes"] for member, facts in members.items()}
     wanted = {member.file for member in _members(version)}
@@ -218,19 +218,19 @@ def _checked_manifest(name: str, archive: ZipFile) -> tuple[int, dict[str, Any]]
 
 def _read_manifest(name: str, archive: ZipFile) -> tuple[int, dict[str, Any]]:
     """The version and the members of the manifest, once its format and version are ours."""
-    place = f"{name}/{MANIFEST}"
-    sizes = [entry.file_size for entry in archive.infolist() if entry.filename == MANIFEST]
-    if len(sizes) != 1 or sizes[0] > LARGEST_MANIFEST:
-        raise FormatError(Problem(name, None, None, f"no {MANIFEST}", "a bundle of Panelbench", "no_manifest"))
+    place = f"{name}/{_MANIFEST}"
+    sizes = [entry.file_size for entry in archive.infolist() if entry.filename == _MANIFEST]
+    if len(sizes) != 1 or sizes[0] > _LARGEST_MANIFEST:
+        raise FormatError(Problem(name, None, None, f"no {_MANIFEST}", "a bundle of Panelbench", "no_manifest"))
     try:
-        manifest = orjson.loads(archive.read(MANIFEST))
+        manifest = orjson.loads(archive.read(_MANIFEST))
         version, members = manifest["version"], manifest["members"]
-        whole = manifest["format"] == FORMAT and type(version) is int
+        whole = manifest["format"] == _FORMAT and type(version) is int
         whole = whole and all(type(facts[key]) is int for facts in members.values() for key in ("rows", "bytes"))
     except (orjson.JSONDecodeError, LookupError, TypeError, AttributeError):
         whole, version, members = False, 0, {}
     if not whole:
-        raise FormatError(Problem(place, None, None, "another manifest", f"one of the format {FORMAT}", "manifest"))
+        raise FormatError(Problem(place, None, None, "another manifest", f"one of the format {_FORMAT}", "manifest"))
     if version > VERSION:
         expected = f"at most {VERSION}: a newer Panelbench wrote it; update this one"
         raise FormatError(Problem(place, None, "version", str(version), expected, "newer_version"))
@@ -238,7 +238,7 @@ def _read_manifest(name: str, archive: ZipFile) -> tuple[int, dict[str, Any]]:
 
 
 def _lines(member: Member, file: Any) -> Iterator[bytes]:
-    for number, line in enumerate(iter(lambda: file.readline(LONGEST_LINE), b""), start=1):
-        if len(line) == LONGEST_LINE:
+    for number, line in enumerate(iter(lambda: file.readline(_LONGEST_LINE), b""), start=1):
+        if len(line) == _LONGEST_LINE:
             raise FormatError(Problem(member.file, number, None, "a line of 64 MB", "shorter ones", "long_line"))
         yield line

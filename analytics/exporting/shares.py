@@ -20,7 +20,7 @@ from annotation.exports import pseudonyms
 from annotation.models import Campaign
 from judging.models import Judge
 
-LAST_USED_GRAIN = timedelta(minutes=1)
+_LAST_USED_GRAIN = timedelta(minutes=1)
 LONGEST_SECRET = 64
 MOST_DIGESTED = 20_000
 """Rows of a shared file up to which its page computes the digest by itself."""
@@ -64,7 +64,7 @@ def find_share(secret: str) -> Share | None:
     loaded = Share.objects.live().select_related("campaign__project", "campaign__rubric_version__rubric__project")
     share = loaded.filter(digest=share_digest(secret), campaign__project__deletion=None).first()
     now = timezone.now()
-    if share and (share.last_used_at is None or share.last_used_at < now - LAST_USED_GRAIN):
+    if share and (share.last_used_at is None or share.last_used_at < now - _LAST_USED_GRAIN):
         Share.objects.filter(pk=share.pk).update(last_used_at=now)
     return share
 

@@ -31,7 +31,7 @@ CLUSTERS = ("item",)
 ALL_PAIRS = ("all",)
 EACH_RUN = "each"
 BLIND_ONLY = "only"
-FEWEST_RESAMPLES, MOST_RESAMPLES = 200, 20_000
+_FEWEST_RESAMPLES, MOST_RESAMPLES = 200, 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +230,7 @@ _DECLARED = (
         "confidence", "confidence", "Of the intervals; 0.95 by default.", limits=(0.5, 0.999), is_decimal=True
     ),
     QuestionParameter(
-        "bootstrap", "bootstrap", "Resamples; 2000 by default.", limits=(0, MOST_RESAMPLES), least=FEWEST_RESAMPLES
+        "bootstrap", "bootstrap", "Resamples; 2000 by default.", limits=(0, MOST_RESAMPLES), least=_FEWEST_RESAMPLES
     ),
     QuestionParameter("seed", "seed", "Of the random numbers.", limits=(0, 2**62)),
 )

@@ -134,8 +134,8 @@ def changed_scores(campaign: Campaign, names: Mapping[int, str]) -> dict[tuple[s
 
 
 # --- several judges as one rater (METHODS 4) -------------------------------------------------------------------------
-JURY = "jury"
-TIED = "tied"
+_JURY = "jury"
+_TIED = "tied"
 """Why a jury has no score where no point has the most votes."""
 FEW_MEMBERS = "few_members"
 """Why a jury has no score where half of its members or fewer gave one on the scale."""
@@ -182,10 +182,10 @@ def _verdict_of(first: Sequence[Row], members: Sequence[str], rule: str) -> Row:
     used = "majority" if first[0].level == "nominal" else rule
     score, reason = None, FEW_MEMBERS
     if len(scores) > half:
-        score, reason = jury_score(scores, used), TIED
+        score, reason = jury_score(scores, used), _TIED
     not_applicable = sum(not row.applicable for row in first) > half
     return first[0]._replace(
-        rater=jury_name(members, rule), rater_kind=JURY, score=score, score_label="", repeat=0, rationale_length=0,
+        rater=jury_name(members, rule), rater_kind=_JURY, score=score, score_label="", repeat=0, rationale_length=0,
         applicable=not not_applicable, missing_reason=None if score is not None or not_applicable else reason,
     )  # fmt: skip
 

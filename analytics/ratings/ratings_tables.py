@@ -340,7 +340,7 @@ def _distinct_numbers(numbers: NDArray[Any]) -> tuple[NDArray[np.intp], list[Any
 
     is_number = numbers == numbers
     low, high = (float(end(numbers, initial=0, where=is_number)) for end in (np.min, np.max))
-    if high - low >= MOST_NUMBERS or not (np.floor(numbers) == numbers)[is_number].all():
+    if high - low >= _MOST_NUMBERS or not (np.floor(numbers) == numbers)[is_number].all():
         values, codes = np.unique(numbers, return_inverse=True)
         return codes, values.tolist()
     places = np.where(is_number, numbers - low, high - low + 1).astype(np.intp)  # whole numbers need not be sorted
@@ -353,7 +353,7 @@ def _distinct_numbers(numbers: NDArray[Any]) -> tuple[NDArray[np.intp], list[Any
     return codes[places], values.tolist()
 
 
-MOST_NUMBERS = 1 << 20
+_MOST_NUMBERS = 1 << 20
 """Between the ends of a column of whole numbers whose values are marked instead of sorted."""
 
 

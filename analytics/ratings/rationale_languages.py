@@ -13,7 +13,7 @@ from functools import cache
 
 from accounts import languages
 
-FEWEST_LETTERS = 10
+_FEWEST_LETTERS = 10
 FEWEST_WORDS = 6
 _ENGLISH_SHARE, _OWN_SHARE = 0.8, 0.5
 _SCRIPTS = {
@@ -64,7 +64,7 @@ def is_in_another_language(text: str, expected: Collection[str]) -> bool:
     letters = [character for character in text if character.isalpha()]
     known = [_letters_of(tag) for tag in expected]
     scripts = {name for names in known for name in names}
-    if len(letters) < FEWEST_LETTERS or not all(known):
+    if len(letters) < _FEWEST_LETTERS or not all(known):
         return False
     own = sum(unicodedata.name(letter, "").partition(" ")[0] in scripts for letter in letters)
     if 2 * own < len(letters):

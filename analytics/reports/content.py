@@ -40,7 +40,7 @@ LEADERBOARD = tuple(
     f"leaderboard.{name}" for name in ("panel_mean", "judge_mean", "corrected_mean", "effective_labels")
 )
 Progress = Callable[[int, int], None]
-CARRIED = (
+_CARRIED = (
     *("where", "judges", "runs", "panels", "raters", "juries", "jury_rule", "against", "cluster", "reference", "ties"),
     *("pool", "exclude", "min_seconds", "level", "blind_only", "designs", "confidence", "bootstrap", "seed"),
 )
@@ -142,8 +142,8 @@ def _parts_of_study(layout: ReportLayout, choices: QuestionChoices) -> Iterator[
     usual = NumbersQuestion()
     for number, (study, about, question) in enumerate(study_questions(choices), start=1):
         if study == layout.study:
-            settings = {name: getattr(layout.question, name) for name in CARRIED}
-            own = {name: value for name in CARRIED if (value := getattr(question, name)) != getattr(usual, name)}
+            settings = {name: getattr(layout.question, name) for name in _CARRIED}
+            own = {name: value for name in _CARRIED if (value := getattr(question, name)) != getattr(usual, name)}
             asked = replace(question, **{**settings, **own})
             yield ReportPart(f"{study.lower()}-{number}", f"{about} ({study})", _how(asked), asked)
 

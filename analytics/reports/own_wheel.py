@@ -20,9 +20,9 @@ from django.conf import settings
 
 from annotation.writers.archives import dateless
 
-PACKAGES = ("panelbench", "accounts", "annotation", "judging", "analytics")
+_PACKAGES = ("panelbench", "accounts", "annotation", "judging", "analytics")
 RESOURCES = ("templates", "static", "locale")  # which a wheel has inside the package `panelbench`
-LEFT_OUT = {"__pycache__", ".DS_Store"}
+_LEFT_OUT = {"__pycache__", ".DS_Store"}
 TAG = "py3-none-any"
 FOOT = f"Wheel-Version: 1.0\nGenerator: panelbench\nRoot-Is-Purelib: true\nTag: {TAG}\n"
 
@@ -51,15 +51,15 @@ def own_wheel() -> bytes:
 
 
 def _files() -> Iterator[tuple[str, bytes]]:
-    for package in PACKAGES:
+    for package in _PACKAGES:
         place = Path(str(import_module(package).__file__)).parent
-        inside = [path for path in sorted(place.rglob("*")) if path.is_file() and not LEFT_OUT & set(path.parts)]
+        inside = [path for path in sorted(place.rglob("*")) if path.is_file() and not _LEFT_OUT & set(path.parts)]
         yield from ((f"{package}/{path.relative_to(place).as_posix()}", path.read_bytes()) for path in inside)
     if settings.RESOURCE_DIR == settings.PACKAGE_DIR:  # installed: they are in the package
         return
     for name in RESOURCES:
         for path in sorted((settings.RESOURCE_DIR / name).rglob("*")):
-            if path.is_file() and not LEFT_OUT & set(path.parts):
+            if path.is_file() and not _LEFT_OUT & set(path.parts):
                 yield f"panelbench/{path.relative_to(settings.RESOURCE_DIR).as_posix()}", path.read_bytes()
 
 

@@ -45,8 +45,8 @@ if TYPE_CHECKING:
 
 DIGITS = 12
 FORMAT, VERSION = "panelbench recomputation", 1
-MANIFEST, ESTIMATES, QUESTIONS, SCALES = "manifest.json", "estimates.json", "questions.json", "scales.json"
-MOST_NAMED = 5
+_MANIFEST, ESTIMATES, QUESTIONS, SCALES = "manifest.json", "estimates.json", "questions.json", "scales.json"
+_MOST_NAMED = 5
 """The maximum number of differences that a refusal names."""
 README = """\
 # {title}
@@ -85,7 +85,7 @@ def write_recomputation(
         "sha256": {name: _sha256(content) for name, content in files.items()},
     }
     with ZipFile(out, "w", ZIP_DEFLATED) as archive:
-        for name, content in {MANIFEST: _document(manifest), **files}.items():
+        for name, content in {_MANIFEST: _document(manifest), **files}.items():
             archive.writestr(dateless(name), content)
 
 
@@ -201,7 +201,7 @@ def recompute(path: Path, tell: Callable[[int, int], None] = lambda _done, _tota
     again, before = estimates_document(figures), files[ESTIMATES]
     if again != before:
         raise _differs(json.loads(before), json.loads(again))
-    programs = json.loads(files[MANIFEST])["programs"]
+    programs = json.loads(files[_MANIFEST])["programs"]
     here = methods.program_versions()
     others = [f"{name} {here.get(name, '-')} ({wrote})" for name, wrote in programs.items() if here.get(name) != wrote]
     return Recomputed(_sha256(again), sum(map(len, figures.values())), tuple(others))
@@ -211,7 +211,7 @@ def _checked_files(path: Path) -> dict[str, bytes]:
     """The manifest and every file that it lists, each with the digest in the manifest; other files are not read."""
     files = _read_files(path)
     try:
-        manifest = json.loads(files[MANIFEST])
+        manifest = json.loads(files[_MANIFEST])
         digests, is_ours = dict(manifest["sha256"]), manifest["format"] == FORMAT
         is_newer = int(manifest["version"]) > VERSION or manifest["digits"] != DIGITS
     except (KeyError, ValueError, TypeError, RecursionError):
@@ -225,7 +225,7 @@ def _checked_files(path: Path) -> dict[str, bytes]:
         raise _unusable(_("Missing in the bundle: %s.") % ", ".join(missing))
     if changed := sorted(name for name, digest in digests.items() if _sha256(files[name]) != digest):
         raise _unusable(_("Changed since the bundle was written: %s.") % ", ".join(changed))
-    return {MANIFEST: files[MANIFEST], **listed}
+    return {_MANIFEST: files[_MANIFEST], **listed}
 
 
 def _read_files(path: Path) -> dict[str, bytes]:
@@ -261,10 +261,10 @@ def _table(asked: Mapping[str, Any], content: bytes) -> Table:
 
 
 def _differs(before: Mapping[str, Any], again: Mapping[str, Any]) -> Refused:
-    """Which figures differ, the first `MOST_NAMED` of them."""
+    """Which figures differ, the first `_MOST_NAMED` of them."""
     named = list(_differences(before, again))
     told = _("The figures differ in %(count)d places: %(first)s.")
-    return _unusable(told % {"count": len(named), "first": "; ".join(named[:MOST_NAMED])})
+    return _unusable(told % {"count": len(named), "first": "; ".join(named[:_MOST_NAMED])})
 
 
 def _differences(before: Mapping[str, Any], again: Mapping[str, Any]) -> Iterator[str]:

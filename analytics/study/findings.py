@@ -27,8 +27,8 @@ from analytics.study.sentences import LISTED, Emphasised, Sentence, named_briefl
 Use = GateDecision.Use
 RELIABLE = 0.667
 """Krippendorff (2018, section 12.4.3): the lowest alpha on which conclusions may rest, and then only tentative ones."""
-USABLE = (Use.JUDGE_ALONE, Use.JUDGE_WITH_CORRECTION, Use.RANKING_ONLY)
-NOT_COMPARED = (Use.STALE, Use.INSUFFICIENT, Use.RUBRIC_PROBLEM)
+_USABLE = (Use.JUDGE_ALONE, Use.JUDGE_WITH_CORRECTION, Use.RANKING_ONLY)
+_NOT_COMPARED = (Use.STALE, Use.INSUFFICIENT, Use.RUBRIC_PROBLEM)
 """Decisions under which no figure of the judge is concluded from."""
 Cell = tuple[str, str | None]
 """A criterion in a language."""
@@ -222,7 +222,7 @@ def about_judges(
     if (more := len(ranked) - LISTED) > 0:
         text = ngettext("%(n)d more judge is in the picture.", "%(n)d more judges are in the picture.", more)
         said.append(worded(text, n=more))
-    decided = [cell for cell in cells if cell.use not in NOT_COMPARED]
+    decided = [cell for cell in cells if cell.use not in _NOT_COMPARED]
     return StudyFinding("judges", tuple(said), is_preliminary=any(independent_items(cell) < SMALL for cell in decided))
 
 
@@ -239,7 +239,7 @@ def cell_of(cell: CellDecision) -> tuple[str, str]:
 def _rank(cells: Iterable[CellDecision]) -> tuple[int, ...]:
     """Fewer is better: for sorting judges, the widest use in most cells first."""
     counted = Counter(cell.use for cell in cells)
-    return tuple(-counted[use] for use in USABLE)
+    return tuple(-counted[use] for use in _USABLE)
 
 
 def _one_judge(name: str, cells: Sequence[CellDecision], order: Sequence[GateDecision.Use]) -> list[Sentence]:
@@ -266,7 +266,7 @@ def bias_figure(cell: CellDecision) -> Figure | None:
 
 def is_beyond_margin(cell: CellDecision, figure: Figure) -> bool:
     """Whether the whole interval of a bias lies beyond the margin of a cell whose decision compares the judge."""
-    if cell.use in NOT_COMPARED or figure.low is None or figure.high is None:
+    if cell.use in _NOT_COMPARED or figure.low is None or figure.high is None:
         return False
     return bool(figure.low > cell.row["margin"] or figure.high < -cell.row["margin"])
 
@@ -453,7 +453,7 @@ def items_that_decide(cell: CellDecision) -> int:
     if cell.use is Use.INSUFFICIENT:
         return max((remedy.more_items or 0 for remedy in cell.remedies), default=0)
     failed = [finding for finding in cell.row["findings"] if finding["name"] in ALONE and stands_against(finding)]
-    if cell.use in NOT_COMPARED or not all(finding["more"] for finding in failed):
+    if cell.use in _NOT_COMPARED or not all(finding["more"] for finding in failed):
         return 0
     return max((int(finding["more"]) for finding in failed), default=0)
 

@@ -21,7 +21,7 @@ from analytics.study.pictures import Drawing
 from annotation.writers.csv import csv_lines
 
 PICTURES = ("decisions", "bias", "agreement", "generators")
-TOKENS = LIGHT | {
+_TOKENS = LIGHT | {
     "ink-soft": "#3c4a51",
     "line-strong": "#c2bfb8",
     "accent-ink": "#00525a",
@@ -78,7 +78,7 @@ def svg_file(drawn: CampaignPictures, picture: str) -> str | None:
         (
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{whole}" viewBox="0 0 {width} {whole}" ',
             f'role="img" font-family="{FONT}" font-size="12"><title>{_plain(title)}</title>',
-            f'<rect width="{width}" height="{whole}" fill="{TOKENS["surface"]}"/>',
+            f'<rect width="{width}" height="{whole}" fill="{_TOKENS["surface"]}"/>',
             _text(EDGE, 30, title, "ink", size=16, weight=700),
             f'<g transform="translate(0 50)">{"".join(elements)}</g>',
             *lines,
@@ -117,7 +117,7 @@ def _plain(text: str) -> str:
 
 
 def _text(x: float, y: float, text: str, colour: str, *, size: int = 12, weight: int = 400, at: str = "start") -> str:
-    fill = TOKENS.get(colour, colour)
+    fill = _TOKENS.get(colour, colour)
     about = f'font-size="{size}" font-weight="{weight}" text-anchor="{at}" fill="{fill}"'
     return f'<text x="{x:g}" y="{y:g}" {about}>{_plain(text)}</text>'
 
@@ -125,11 +125,11 @@ def _text(x: float, y: float, text: str, colour: str, *, size: int = 12, weight:
 def _line(x1: float, y1: float, x2: float, y2: float, colour: str, *, width: float = 1, dashes: str = "") -> str:
     broken = f' stroke-dasharray="{dashes}"' if dashes else ""
     ends = f'x1="{x1:g}" y1="{y1:g}" x2="{x2:g}" y2="{y2:g}"'
-    return f'<line {ends} stroke="{TOKENS[colour]}" stroke-width="{width:g}" stroke-linecap="round"{broken}/>'
+    return f'<line {ends} stroke="{_TOKENS[colour]}" stroke-width="{width:g}" stroke-linecap="round"{broken}/>'
 
 
 def _shape(x: float, y: float, outline: str, kind: str) -> str:
-    style = f'fill="{TOKENS[MARK_COLOURS[kind]]}" stroke="{TOKENS["surface"]}" stroke-width="1.5"'
+    style = f'fill="{_TOKENS[MARK_COLOURS[kind]]}" stroke="{_TOKENS["surface"]}" stroke-width="1.5"'
     return f'<path transform="translate({x:g} {y:g})" d="{outline}" {style}/>'
 
 
@@ -143,7 +143,7 @@ def _axis(drawing: Drawing) -> tuple[list[str], int, int]:
     found = []
     if drawing.band:
         start, end = map(at, drawing.band)
-        band = TOKENS["accent-soft"]
+        band = _TOKENS["accent-soft"]
         found.append(f'<rect x="{start:g}" y="0" width="{end - start:g}" height="{height}" fill="{band}"/>')
     found += [_line(at(share), 0, at(share), height, "line") for share, _tick in drawing.axis.ticks]
     if drawing.zero is not None:
@@ -195,10 +195,10 @@ def _heat(drawn: CampaignPictures) -> tuple[list[str], int, int]:
         found.append(_text(BESIDE_NAMES - 12, top + 21, shortened(name), "ink", at="end"))
         for number, (cell, _address) in enumerate(cells):
             x = BESIDE_NAMES + wide * number
-            fill = INKS[cell.bin - 1] if cell.bin else TOKENS["surface"]
+            fill = INKS[cell.bin - 1] if cell.bin else _TOKENS["surface"]
             few = cell.is_muted
             has_few = has_few or few
-            border = TOKENS["brass" if cell.needs_attention else "line-strong"]
+            border = _TOKENS["brass" if cell.needs_attention else "line-strong"]
             broken = f' stroke-dasharray="{DASHES}"' if few else ""
             box = f'x="{x + 2}" y="{top + 2}" width="{wide - 4}" height="28" rx="5"'
             found.append(f'<rect {box} fill="{fill}" stroke="{border}"{broken}/>')
@@ -249,7 +249,7 @@ def _squares(drawn: CampaignPictures) -> tuple[list[str], int, int]:
 def _square(x: float, y: float, side: int, use: str, letters: str) -> list[str]:
     fill, border, ink = SQUARE_COLOURS.get(use, UNKNOWN_SQUARE)
     broken = f' stroke-dasharray="{DASHES}"' if use in BROKEN_BORDERS or use not in SQUARE_COLOURS else ""
-    colours = f'fill="{TOKENS[fill]}" stroke="{TOKENS[border]}" stroke-width="1.5"{broken}'
+    colours = f'fill="{_TOKENS[fill]}" stroke="{_TOKENS[border]}" stroke-width="1.5"{broken}'
     box = f'<rect x="{x:g}" y="{y:g}" width="{side}" height="{side}" rx="5" {colours}/>'
     return [box, _text(x + side / 2, y + side / 2 + 4, letters, ink, weight=700, at="middle")]
 

@@ -239,7 +239,7 @@ class Meter:
 
 
 SIGNED = ("bias", "verbosity", "self_preference", "perturbation")
-SHARES = ("alt_test", "readable", "flip_rate")
+_SHARES = ("alt_test", "readable", "flip_rate")
 
 
 def meters(cell: CellDecision) -> list[Meter]:
@@ -254,7 +254,7 @@ def _meter(condition: Condition, margin: float, thresholds: GateThresholds) -> M
     if condition.name in SIGNED:
         axis = Axis.around([*_ends([figure]), -2 * margin, 2 * margin])
         low, high = -margin, margin
-    elif condition.name in SHARES:
+    elif condition.name in _SHARES:
         axis = Axis(0.0, 1.0)
         spans = {
             "alt_test": (thresholds.omega, 1.0),

@@ -36,7 +36,7 @@ from analytics.workflow import AGREEMENT
 from annotation.models import Annotation, Assignment, Campaign, Criterion, PayRate
 
 RATERS = NumbersQuestion(rows="raters", columns="language", statistics=("pairs.cohen_kappa",), blind_only=True)
-FEWEST_SHARED = 30
+_FEWEST_SHARED = 30
 """Items that two raters share, below which nobody is said to contradict the other."""
 Use = GateDecision.Use
 MOST_URGENT = (
@@ -171,7 +171,7 @@ class CampaignStudy:
     def _contradictions(self) -> list[Contradiction]:
         """The pairs of raters who agree less than by chance, in cells where agreement is in doubt.
 
-        Kappa has to lie below 0 with certainty corrected for all pairs of the cell (Bonferroni), on `FEWEST_SHARED`
+        Kappa has to lie below 0 with certainty corrected for all pairs of the cell (Bonferroni), on `_FEWEST_SHARED`
         items or more.
         """
         doubtful = {cell for cell, state in self.states.items() if state in ("hardly", "not_certain")}
@@ -185,7 +185,7 @@ class CampaignStudy:
             wider = NormalDist().inv_cdf(1 - 0.025 / len(rows)) / NormalDist().inv_cdf(0.975)
             for row in sorted(rows, key=lambda row: row["value"]):
                 high = row["value"] + wider * (row["high"] - row["value"])
-                if high < 0 and row["n_items"] >= FEWEST_SHARED:
+                if high < 0 and row["n_items"] >= _FEWEST_SHARED:
                     found.append(Contradiction(criterion, tag, (str(row["raters"][0]), str(row["raters"][1]))))
         return found
 

@@ -47,7 +47,7 @@ STATE_NAMES = {
     "decided": gettext_lazy("Decided"),
     "all": gettext_lazy("All"),
 }
-MEASURES = {
+_MEASURES = {
     "range": gettext_lazy("Largest score less the smallest, divided by the width of the scale."),
     "entropy": gettext_lazy("Entropy of the scores in bits: 0 where all are the same."),
     "na": gettext_lazy("The smaller of two shares: raters who gave a score, and raters who gave N/A."),
@@ -273,7 +273,7 @@ def _context(campaign: Campaign, options: QueueOptions, choice: QueueChoice) -> 
         "options": options,
         "choice": choice,
         "orders": [(value, name) for value, name in Adjudication.Order.choices if value != "judge" or options.judges],
-        "measure": MEASURES[choice.order],
+        "measure": _MEASURES[choice.order],
         "criterion_names": [(key, criterion_name(criterion)) for key, criterion in options.criteria.items()],
         "languages": [
             (tag, languages.name_for(tag, spoken)) for tag in languages.in_name_order(options.languages, spoken)

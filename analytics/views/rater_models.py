@@ -17,7 +17,7 @@ from analytics.views.parts import PartsPage, chosen_judge
 from analytics.views.sections import Section, ShownSection, figure_cell, p_in_words, severities_in_words
 from annotation.models import Campaign
 
-SEVERITY, INFIT, SHARE, DEPENDABILITY, ACCURACY = (
+_SEVERITY, INFIT, SHARE, DEPENDABILITY, ACCURACY = (
     f"raters.{name}"
     for name in ("rasch_severity", "rasch_infit", "variance_share", "dependability", "annotator_accuracy")
 )
@@ -39,7 +39,7 @@ def _severity(shown: ShownSection) -> None:
     judges = {plain_value(row["annotator"]) for row in shown.rows if row["judge"]}
 
     def build(found: CellRows) -> GridCell:
-        row = found.get(SEVERITY)
+        row = found.get(_SEVERITY)
         if row is None:
             return NOTHING
         cell = figure_cell(shown.page, row, *_infit(found.get(INFIT)), inked=False, is_difference=True)
@@ -54,7 +54,7 @@ def _severity(shown: ShownSection) -> None:
     for place, grid in enumerate(shown.grids):
         rows = (replace(row, name=_("%s (judge)") % row.name) if row.name in judges else row for row in grid.rows)
         shown.grids[place] = replace(grid, corner=_("Rater"), rows=tuple(rows))
-    severities_in_words(shown, SEVERITY)
+    severities_in_words(shown, _SEVERITY)
     shown.note(_("Intervals are for each rater separately, for these raters and items like these."))
 
 
@@ -176,7 +176,7 @@ RATER_MODELS = PartsPage(
             empty=gettext_lazy("This needs raters who scored the same items, on a scale with an order."),
             terms=("severity", "infit", "interval", "cluster"),
             build=_severity,
-            statistics=(SEVERITY, INFIT),
+            statistics=(_SEVERITY, INFIT),
             rows="annotator",
             columns="criterion",
             needs_order=True,

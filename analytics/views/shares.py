@@ -95,7 +95,7 @@ def revoke_share_view(request: HttpRequest, project: str, link: int) -> HttpResp
 
 # --- what a link shows -----------------------------------------------------------------------------------------------
 P = ParamSpec("P")
-WIDEST = decisions.ORDER[:3]
+_WIDEST = decisions.ORDER[:3]
 TABLES = ("scores", "items")
 
 
@@ -235,7 +235,7 @@ def _page(
     query = request.GET.copy()
     if decided and decided.judges and "judge" not in query:
         query["judge"] = min(
-            decided.judges, key=lambda judge: [-dict(decided.summary(judge)).get(use, 0) for use in WIDEST]
+            decided.judges, key=lambda judge: [-dict(decided.summary(judge)).get(use, 0) for use in _WIDEST]
         )
     return NumbersPage(campaign=share.campaign, snapshot=snapshot, query=query, chart=chart)
 

@@ -26,7 +26,7 @@ from analytics.views.survival import SURVIVAL_SECTION, panel_and_judge
 from analytics.workflow import SURFACE
 from annotation.models import Criterion
 
-STEP_ACROSS, STEP_DOWN, MARGIN, NAMES = 96, 34, 22, 132
+STEP_ACROSS, STEP_DOWN, _MARGIN, NAMES = 96, 34, 22, 132
 MOST_LINES = 8
 """Generators whose lines have a colour of their own; further ones share them."""
 
@@ -115,7 +115,7 @@ def _bump(
 ) -> BumpChart:
     def at(generator: str, tag: str) -> tuple[float, float]:
         rank = ranks[generator, tag]["value"]
-        return float(MARGIN + STEP_ACROSS * languages.index(tag)), round(MARGIN + 14 + STEP_DOWN * (rank - 1), 1)
+        return float(_MARGIN + STEP_ACROSS * languages.index(tag)), round(_MARGIN + 14 + STEP_DOWN * (rank - 1), 1)
 
     lines, sentences = [], []
     for number, generator in enumerate(generators):
@@ -129,9 +129,9 @@ def _bump(
             if tag in there
         )
         sentences.append(f"{generator}: {places}.")
-    columns = tuple((float(MARGIN + STEP_ACROSS * place), name) for place, name in enumerate(names))
-    width = 2 * MARGIN + STEP_ACROSS * (len(languages) - 1) + NAMES
-    height = 2 * MARGIN + 14 + STEP_DOWN * (len(generators) - 1)
+    columns = tuple((float(_MARGIN + STEP_ACROSS * place), name) for place, name in enumerate(names))
+    width = 2 * _MARGIN + STEP_ACROSS * (len(languages) - 1) + NAMES
+    height = 2 * _MARGIN + 14 + STEP_DOWN * (len(generators) - 1)
     return BumpChart(title, width, height, columns, tuple(lines), " ".join(sentences))
 
 

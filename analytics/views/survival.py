@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from analytics.grids import NOTHING, CellRows, EstimateRow, GridCell
 from analytics.views.sections import Section, ShownSection
 
-PLACE, SURVIVAL, SURVIVALS = "survival.place", "survival.survival", "survival.survivals"
+_PLACE, SURVIVAL, SURVIVALS = "survival.place", "survival.survival", "survival.survivals"
 FAULTY_DIALOGUES = "survival.faulty_dialogues"
 ALL_VARIANT, SOUND_VARIANT, SIMULATOR_PREFIX = "all", "sound", "simulator: "  # of analytics/stats/ranking/survival.py
 
@@ -28,7 +28,7 @@ def _survival(shown: ShownSection) -> None:
         outcomes = [row for row in own if row["asked"] == SURVIVAL]
         by_variant: dict[tuple[str, str], dict[str, EstimateRow]] = defaultdict(dict)
         for row in own:
-            if row["asked"] == PLACE and row["value"] is not None:
+            if row["asked"] == _PLACE and row["value"] is not None:
                 by_variant[row["generator"], row["language"]][row["variant"]] = row
         languages, generators = (sorted({row[name] for row in outcomes}) for name in ("language", "generator"))
         ranked = Counter((tag, variant) for (_g, tag), own_places in by_variant.items() for variant in own_places)
@@ -120,7 +120,7 @@ SURVIVAL_SECTION = Section(
         "with two values or more."
     ),
     build=_survival,
-    statistics=(PLACE, SURVIVAL, SURVIVALS, FAULTY_DIALOGUES),
+    statistics=(_PLACE, SURVIVAL, SURVIVALS, FAULTY_DIALOGUES),
     columns="language",
     one_criterion=True,
     needs_order=True,

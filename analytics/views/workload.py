@@ -38,8 +38,8 @@ from annotation import pay
 from annotation.models import Campaign, Duty, PayRate
 from annotation.writers.csv import csv_lines
 
-SEVERITY = urlencode([("rows", "annotator"), ("columns", "criterion"), ("statistic", "annotators.severity")])
-FEWEST_SHARED = 20
+_SEVERITY = urlencode([("rows", "annotator"), ("columns", "criterion"), ("statistic", "annotators.severity")])
+_FEWEST_SHARED = 20
 """Shared items from which a severity whose interval leaves out 0 is flagged."""
 
 
@@ -81,14 +81,16 @@ def severity_question(campaign: Campaign) -> str:
     """Each annotator's severity; where there are controls, "the others" are without those who fall below their
     threshold, and who are paused."""
     without_paused = "controls" in available_exclusions(campaign)
-    return f"{SEVERITY}&exclude=controls" if without_paused else SEVERITY
+    return f"{_SEVERITY}&exclude=controls" if without_paused else _SEVERITY
 
 
 def severity_flags(estimates: list[Mapping[str, Any]]) -> dict[str, list[str]]:
     """By annotator, a sentence for each criterion on which they clearly give lower or higher scores than the others:
     clearly after Holm's correction for all annotators and criteria that are looked at."""
     figures = [(row, Figure.of(row)) for row in estimates if row["value"] is not None]
-    looked_at = [(row, figure) for row, figure in figures if figure.n_items >= FEWEST_SHARED and figure.low is not None]
+    looked_at = [
+        (row, figure) for row, figure in figures if figure.n_items >= _FEWEST_SHARED and figure.low is not None
+    ]
     found: dict[str, list[str]] = defaultdict(list)
     ordered = sorted(looked_at, key=lambda one: _p_value(one[1]))
     for place, (row, figure) in enumerate(ordered):

@@ -24,7 +24,7 @@ from judging.models import PaidRow
 from judging.prompts import Message
 
 LONGEST_TOKEN = 16  # bytes of a token, on average over a text: English has about 4, Thai and Burmese up to 9
-MOST_TOKENS = 2**31 - 1  # what the column holds
+_MOST_TOKENS = 2**31 - 1  # what the column holds
 _REPEATED = re.compile(r"(.)\1{3,}", re.DOTALL)  # a rule of hyphens or an indent is one token, however long
 _VERSION = re.compile(
     r"[-@:](?:latest|\d{4}-\d{2}(?:-\d{2})?|\d{8}|\d{6}|\d{4}|\d{3}|v\d{1,2}(?:\.\d{1,2})*(?::\d+)?)$", re.IGNORECASE
@@ -164,4 +164,4 @@ def _shortfall(answer: ModelReply, messages: Sequence[Message]) -> str:
 
 
 def _stored(tokens: int | None) -> int | None:
-    return tokens if tokens is not None and tokens <= MOST_TOKENS else None
+    return tokens if tokens is not None and tokens <= _MOST_TOKENS else None

@@ -32,10 +32,10 @@ from judging.versions import examples
 
 LEAST_SHARE, MOST_SHARE = 0.1, 0.9
 MOST_LOOKS = 20
-MOST_CANDIDATES = 200
+_MOST_CANDIDATES = 200
 FEWEST_SCENARIOS = 5
 """An alignment is refused if it would have fewer locked scenarios than this."""
-MOST_NAME = 120
+_MOST_NAME = 120
 
 
 # --- the split --------------------------------------------------------------------------------------------------------
@@ -172,9 +172,9 @@ def _stored(alignment: Alignment) -> Alignment:
 
 def _check_plan(*, name: str, share: float, looks: int, measure: str, confidence: float) -> None:
     wrong = {}
-    if not 1 <= len(name.strip()) <= MOST_NAME - len("alignment · tuning "):
+    if not 1 <= len(name.strip()) <= _MOST_NAME - len("alignment · tuning "):
         wrong["name"] = _("Give the alignment a name of at most %d characters.") % (
-            MOST_NAME - len("alignment · tuning ")
+            _MOST_NAME - len("alignment · tuning ")
         )
     if not LEAST_SHARE <= share <= MOST_SHARE:
         wrong["share"] = _("The locked share must be from %(least)g to %(most)g.") % {
@@ -292,8 +292,8 @@ def add_candidate(
     refuse_closed(alignment)
     if not alignment.candidates.filter(judge=parent).exists():
         raise Refused(_("“%s” is not a version in this alignment.") % parent, code="not_a_candidate")
-    if alignment.candidates.count() >= MOST_CANDIDATES:
-        raise Refused(_("An alignment has at most %d versions.") % MOST_CANDIDATES, code="candidates")
+    if alignment.candidates.count() >= _MOST_CANDIDATES:
+        raise Refused(_("An alignment has at most %d versions.") % _MOST_CANDIDATES, code="candidates")
     refuse_locked_examples(alignment, variant)
     with transaction.atomic():
         judge = judges.declare(

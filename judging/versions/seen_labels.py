@@ -25,12 +25,12 @@ FILES_WITH_LABELS = tuple(
     )
 )
 """Entries of the audit trail about files with the labels of a campaign or project."""
-READ, DOWNLOADED_SCORES, SHARED_SCORES = "read locked labels", "download item scores", "deliver shared scores"
+_READ, DOWNLOADED_SCORES, SHARED_SCORES = "read locked labels", "download item scores", "deliver shared scores"
 MOST_LISTED = 50
 AT_ONCE = 500
 
 
-def record_seen_labels(*, campaign: Campaign, items: Collection[int], actor: User | None, verb: str = READ) -> None:
+def record_seen_labels(*, campaign: Campaign, items: Collection[int], actor: User | None, verb: str = _READ) -> None:
     """Record that somebody is shown ratings of these items, for every open alignment that has locked one of them.
 
     Copies of a locked item and items of its scenario count, in whatever campaign of the project they were rated.
@@ -47,7 +47,7 @@ def seen_labels(alignment: Alignment) -> list[AuditEntry]:
     of_others = Q(subject=audit.label(Campaign)) & ~Q(subject_pk=alignment.campaign_id)
     files = Q(verb__in=FILES_WITH_LABELS) & ~of_others
     single = Q(
-        verb__in=(READ, DOWNLOADED_SCORES, SHARED_SCORES), subject=audit.label(Alignment), subject_pk=alignment.pk
+        verb__in=(_READ, DOWNLOADED_SCORES, SHARED_SCORES), subject=audit.label(Alignment), subject_pk=alignment.pk
     )
     imported = Q(verb=audit.READ_IMPORT, subject=audit.label(Import), subject_pk__in=_imports_with_labels(alignment))
     entries = AuditEntry.objects.filter(files | single | imported, project=alignment.project_id)

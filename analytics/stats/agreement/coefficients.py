@@ -36,22 +36,22 @@ if TYPE_CHECKING:
 
 TINY = 1e-12
 """Shares and counts below this are 0: their other values are far larger. Not for distances between scores."""
-ROUNDING = 1e-14
+_ROUNDING = 1e-14
 """A difference of squares below this share of them is a rounding error: 0."""
 FEW_POINTS = 20
 """Scales of up to so many points are counted in a table of items by points, however many items there are."""
 MOST_COUNTS = 200_000
 """Items by points that are still counted in a table and resampled."""
-MOST_CATEGORIES = 1001
+_MOST_CATEGORIES = 1001
 """Beyond this many points an interval or ratio scale is continuous: categories mean nothing on it."""
 
 
 def is_wide(scale: Scale, n_items: int) -> bool:
     """Whether ``continuous_scales`` computes a cell: too many points and items for a table of items by points.
 
-    True for more than ``MOST_CATEGORIES`` labels or ranks, or a table of more than ``MOST_COUNTS`` entries.
+    True for more than ``_MOST_CATEGORIES`` labels or ranks, or a table of more than ``MOST_COUNTS`` entries.
     """
-    if scale.q > MOST_CATEGORIES:
+    if scale.q > _MOST_CATEGORIES:
         return scale.level in ("nominal", "ordinal")
     return scale.q > FEW_POINTS and n_items * scale.q > MOST_COUNTS
 
@@ -146,7 +146,7 @@ def krippendorff_alpha_interval(moments: Floats, weights: Floats) -> Floats:
     n, total, squares = w @ n_i, w @ s, w @ ss
     expected = n * squares - total**2
     # What rounding leaves of a difference of squares is in proportion to them, whatever the scores' unit.
-    expected = np.where(expected > ROUNDING * n * squares, expected, 0)
+    expected = np.where(expected > _ROUNDING * n * squares, expected, 0)
     return _alpha(w @ (2 * (n_i * ss - s**2) / (n_i - 1)), 2 * expected, n)
 
 

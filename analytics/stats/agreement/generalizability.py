@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 STATISTICS = ("variance_share", "dependability")
 RESIDUAL = "residual"
 MOST_RATERS_PER_ITEM = 10
-MOST_GROUPS = 60
+_MOST_GROUPS = 60
 """Clusters are left out one by one up to this number, then in so many groups."""
 ENOUGH_GROUPS = 30
 """Below, intervals say that they are approximate."""
@@ -142,7 +142,7 @@ def _facets(used: pd.DataFrame) -> dict[str, Integers]:
 
 def _left_out(y: Floats, facets: Mapping[str, Integers], cluster: Integers) -> list[dict[str, float] | None]:
     """The components without each cluster, or each group of clusters."""
-    group = cluster % MOST_GROUPS if number_of(cluster) > MOST_GROUPS else cluster
+    group = cluster % _MOST_GROUPS if number_of(cluster) > _MOST_GROUPS else cluster
     found = []
     for one in np.unique(group):
         kept = group != one

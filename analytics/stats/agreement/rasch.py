@@ -21,21 +21,21 @@ from analytics.stats.core.resampling import ANONYMOUS, Units, left_out_error, nu
 from analytics.stats.core.tables import HUMAN_KINDS, Cell, Coded, RatingsTable, cells, coded
 
 STATISTICS = ("rasch_severity", "rasch_infit")
-MOST_POINTS, MOST_RATERS = 20, 200
+_MOST_POINTS, MOST_RATERS = 20, 200
 ENOUGH_CLUSTERS = 30
 """With fewer clusters, in total or for one rater, intervals say that they are approximate."""
 PENALTY = 0.01
 """The penalty of a normal prior on the steps with standard deviation 10: it keeps a step finite if no pair of scores
 determines the step.
 """
-STEPS, AT_REST = 100, 1e-9
+_STEPS, _AT_REST = 100, 1e-9
 ALWAYS_ABOVE = Message("a rater, or a group of them, is always above or always below those it shares items with")
 LEFT_OUT = Message(
     "always above or always below everybody it shares items with, or shares none: the others are fitted without it"
 )
 NOT_CONNECTED = Message("the raters fall into groups that share no item: their severities can't be compared")
 _NO_ORDER = Message("a nominal scale has no severity")
-_TOO_WIDE = Message("a many-facet model needs a scale of at most %(number)s points", number=MOST_POINTS)
+_TOO_WIDE = Message("a many-facet model needs a scale of at most %(number)s points", number=_MOST_POINTS)
 _TOO_MANY = Message("more than %(number)s raters", number=MOST_RATERS)
 _ONE = Message("no two raters share an item")
 
@@ -81,11 +81,11 @@ def many_facet_rasch(
         return reason
     model = _Model.of(pairs, n_raters, q)
     severity, total = np.zeros(n_raters), np.zeros(q)
-    for _ in range(STEPS):
+    for _ in range(_STEPS):
         move = np.linalg.solve(model.information(severity, total), model.slope(severity, total))
         move *= min(1.0, 2.0 / max(float(np.abs(move).max()), 1e-300))
         severity, total = severity + move[:n_raters], total + np.r_[0.0, move[n_raters:], 0.0]
-        if np.abs(move).max() < AT_REST:
+        if np.abs(move).max() < _AT_REST:
             break
     else:
         return Message("the iterations did not come to rest")
@@ -347,7 +347,7 @@ def why_no_severity(cell: Cell, scores: Coded) -> str | None:
         return _NO_ORDER
     if not cell.has_persons:
         return ANONYMOUS
-    if len(np.unique(scores.code)) > MOST_POINTS:
+    if len(np.unique(scores.code)) > _MOST_POINTS:
         return _TOO_WIDE
     if len(np.unique(scores.code)) < 2:
         return Message("the scores do not differ")

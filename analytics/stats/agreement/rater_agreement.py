@@ -47,7 +47,7 @@ STATISTICS = (
 ``applicability_agreement``, ``applicability_alpha``, ``applicability_ac``."""
 WEIGHTED = {name for name, each in BY_PLAIN_NAME.items() if each.usual and {*each.usual.values()} <= {*WEIGHTINGS}}
 """Statistics whose variants are names of weights."""
-LEFT_OUT = Message("this annotator left out")
+_LEFT_OUT = Message("this annotator left out")
 APPLICABLE = Scale(("applicable", "N/A"), "nominal")
 
 
@@ -319,7 +319,7 @@ def _left_out(cell: Cell, scores: Coded, request: _Request) -> Iterator[CellEsti
         counted = _clusters(left)
         for estimate, pair in figures:
             if pair is None and estimate.variant != "paper_compat":
-                note = joined((LEFT_OUT, estimate.note))
+                note = joined((_LEFT_OUT, estimate.note))
                 yield _row(
                     cell,
                     resampling.for_these(estimate.with_(note=note, n_clusters=counted(estimate, None))),

@@ -35,7 +35,7 @@ FEWEST_FOR_TAILS = 20
 ENOUGH_RATERS = 30
 """F takes the raters of ICC(2,.) for a sample that differ in severity alone. Where they differ in their errors, too, it
 covers .85 with 5 raters, .88 with 12 and .92 with 20 (50 items, 400 draws of ``bench.populations.fresh_raters``)."""
-TINY = 1e-12
+_TINY = 1e-12
 """Relative: scores are divided by their largest deviation before their squares are compared with it."""
 VALUE_OUTSIDE = Message("the approximate bounds of F do not include the value, which is below 0")
 ANONYMOUS = Message("raters are anonymous slots: read ICC(1,.); this form takes the slots for persons")
@@ -127,7 +127,7 @@ def stepped_up(single: Estimate, mean: Estimate) -> Estimate:
         return mean
     k, estimate = mean.n_raters, mean.with_(speaks_for=single.speaks_for, method=single.method, se=None)
     reason = single.interval_reason
-    if single.low is None or single.high is None or 1 + (k - 1) * single.low <= TINY:
+    if single.low is None or single.high is None or 1 + (k - 1) * single.low <= _TINY:
         reason = reason or Message("the lower bound of the mean of k raters is minus infinity")
         return estimate.with_(low=None, high=None, confidence=None, method=None, interval_reason=reason)
     low, high = (k * bound / (1 + (k - 1) * bound) for bound in (single.low, single.high))
@@ -180,7 +180,7 @@ def _values(m: MeanSquares, form: Form) -> Floats:
     below = m.bms + (m.k - 1) * error + raters if form.endswith("1") else m.bms + raters / m.k
     scale = np.maximum(np.maximum(m.bms, m.jms), m.wms)
     values: Floats = np.full(np.shape(below), np.nan)
-    np.divide(above, below, out=values, where=np.asarray(below > TINY * scale))
+    np.divide(above, below, out=values, where=np.asarray(below > _TINY * scale))
     return values
 
 
@@ -193,10 +193,10 @@ def _why_undefined(m: MeanSquares) -> str:
 def _interval(m: MeanSquares, form: Form, confidence: float) -> Interval:
     """Bounds of the single-rater form, stepped up by Spearman-Brown for the mean of k."""
     single = {"1": _one_way, "2": _two_way_random, "3": _two_way_mixed}[form[0]](m, (1 + confidence) / 2)
-    if single is None or not np.isfinite(single).all() or single[1] - single[0] <= TINY:
+    if single is None or not np.isfinite(single).all() or single[1] - single[0] <= _TINY:
         return Interval(interval_reason=Message("the mean squares leave F without finite bounds"))
     value = _value(m, f"{form[0]},1")  # type: ignore[arg-type]
-    if not single[0] - TINY <= value <= single[1] + TINY:
+    if not single[0] - _TINY <= value <= single[1] + _TINY:
         return Interval(interval_reason=VALUE_OUTSIDE)
     if form.endswith("1"):
         return Interval(low=single[0], high=single[1], confidence=confidence, method="F")
@@ -229,9 +229,9 @@ def _left_out_interval(
     below = 1 + (m.k - 1) * rho
     if not np.isfinite(se):
         return Interval(interval_reason=Message("without one of the clusters no score differs"))
-    if se <= TINY or not (rho < 1 and below > 0):
+    if se <= _TINY or not (rho < 1 and below > 0):
         return Interval(
-            interval_reason=NO_UNIT_DIFFERS if se <= TINY else Message("the value lies at the end of its range")
+            interval_reason=NO_UNIT_DIFFERS if se <= _TINY else Message("the value lies at the end of its range")
         )
     z, dz = math.log(below / (1 - rho)) / 2, se * m.k / (2 * below * (1 - rho))
     df = effective_number(sizes) - 1
@@ -247,7 +247,7 @@ def _left_out_interval(
     low, high = (math.exp(min(2 * bound, 700.0)) for bound in (around.low, around.high))
     ends = [(low - 1) / (low + m.k - 1), (high - 1) / (high + m.k - 1)]
     if form.endswith("k"):
-        if 1 + (m.k - 1) * ends[0] <= TINY:
+        if 1 + (m.k - 1) * ends[0] <= _TINY:
             return Interval(interval_reason=Message("the lower bound of the mean of k raters is minus infinity"))
         ends = [m.k * bound / (1 + (m.k - 1) * bound) for bound in ends]
     doubt = Doubt(Message("%(number)s independent units", number=f"{df + 1:.3g}")) if df + 1 < FEW_UNITS else None
@@ -290,7 +290,7 @@ def _two_way_mixed(m: MeanSquares, p: float) -> tuple[float, float] | None:
 
 
 def _from_f(bms: float, error: float, df1: int, df2: int, k: int, p: float) -> tuple[float, float] | None:
-    if error <= TINY * bms:
+    if error <= _TINY * bms:
         return None
     low, high = bms / error / _f(df1, df2, p), bms / error * _f(df2, df1, p)
     return (low - 1) / (low + k - 1), (high - 1) / (high + k - 1)
@@ -299,7 +299,7 @@ def _from_f(bms: float, error: float, df1: int, df2: int, k: int, p: float) -> t
 def _two_way_random(m: MeanSquares, p: float) -> tuple[float, float] | None:
     """Satterthwaite's degrees of freedom for the mix of rater and residual variance."""
     rho, n, k = _value(m, "2,1"), m.n, m.k
-    if m.ems <= TINY * m.bms or m.ems == 0:
+    if m.ems <= _TINY * m.bms or m.ems == 0:
         return None
     f_j = m.jms / m.ems
     mixed = k * rho * f_j + n * (1 + (k - 1) * rho) - k * rho
@@ -372,8 +372,8 @@ def _squares(sums: Floats, sizes: NDArray[np.integer]) -> float:
 
 def _components(solved: Floats, unit: float) -> Components:
     names = ("item", "rater", "residual")
-    negative = tuple(name for name, value in zip(names, solved, strict=True) if value < -TINY)
-    item, rater, residual = (float(value) * unit if value > TINY else 0.0 for value in solved)
+    negative = tuple(name for name, value in zip(names, solved, strict=True) if value < -_TINY)
+    item, rater, residual = (float(value) * unit if value > _TINY else 0.0 for value in solved)
     return Components(item, rater, residual, negative)
 
 

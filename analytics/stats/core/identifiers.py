@@ -13,7 +13,7 @@ from typing import NamedTuple
 from unicodedata import category, is_normalized, normalize
 
 _ZEROS = re.compile(r"(?<![\d.,])0+(?=\d)")
-MOST_EXAMPLES = 3
+_MOST_EXAMPLES = 3
 
 
 def normal_identifier(text: str) -> str:
@@ -52,9 +52,9 @@ class IdentifierDoubt(NamedTuple):
 def identifier_doubts(changed: Collection[str], names: Iterable[str]) -> Iterator[IdentifierDoubt]:
     """How many of the given identifiers were ``changed``, and which of the compared ``names`` look like one."""
     if changed:
-        yield IdentifierDoubt("changed", len(changed), ", ".join(map(_shown, sorted(changed)[:MOST_EXAMPLES])))
+        yield IdentifierDoubt("changed", len(changed), ", ".join(map(_shown, sorted(changed)[:_MOST_EXAMPLES])))
     if near := near_identifiers(names):
-        pairs = "; ".join(" and ".join(map(_shown, group)) for group in near[:MOST_EXAMPLES])
+        pairs = "; ".join(" and ".join(map(_shown, group)) for group in near[:_MOST_EXAMPLES])
         yield IdentifierDoubt("near", len(near), pairs)
 
 

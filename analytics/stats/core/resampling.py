@@ -394,7 +394,7 @@ def for_raters_like_these(
         return without_interval(estimate, raters.interval_reason or TOO_FEW)
     low = value - math.hypot(value - estimate.low, value - raters.low)
     high = value + math.hypot(estimate.high - value, raters.high - value)
-    lowest, highest = BOUNDS[shape]
+    lowest, highest = _BOUNDS[shape]
     method = Message("%(method)s and raters left out", method=estimate.method)
     fewest = min(map(effective_number, own))
     if fewest < FEW_RATERS:
@@ -474,7 +474,7 @@ def _key(row: CellEstimate) -> tuple[object, ...]:
     )
 
 
-BOUNDS: dict[Shape, tuple[float, float]] = {
+_BOUNDS: dict[Shape, tuple[float, float]] = {
     "share": (0.0, 1.0),
     "coefficient": (-math.inf, 1.0),
     "positive": (0.0, math.inf),

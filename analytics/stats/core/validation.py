@@ -40,10 +40,10 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-NOT_APPLICABLE = ("N/A", "n/a")
+_NOT_APPLICABLE = ("N/A", "n/a")
 JUDGE_KINDS = ("judge", "jury")
-MOST_REPEATS = 2**53
-LARGEST = 1e50
+_MOST_REPEATS = 2**53
+_LARGEST = 1e50
 """A larger score is a typing error, and its powers would overflow."""
 CODES_FOR_MISSING = frozenset(
     float(sign * number) for sign in (1, -1) for number in (9, 99, 999, 9999, 88, 888, 98, 998, 77, 777, 97, 997)
@@ -227,7 +227,7 @@ def _rater_kinds(
 def _applicable(frame: pd.DataFrame) -> tuple[NDArray[np.bool_], list[TableProblem]]:
     """False if the rater decided N/A: the ``applicable`` column is false or the score is "N/A"."""
     may_say = _kind(frame["score"]) not in "biuf"
-    is_na = frame["score"].isin(NOT_APPLICABLE).to_numpy() if may_say else np.zeros(len(frame), dtype=bool)
+    is_na = frame["score"].isin(_NOT_APPLICABLE).to_numpy() if may_say else np.zeros(len(frame), dtype=bool)
     if "applicable" not in frame:
         return ~is_na, []
     if _kind(frame["applicable"]) == "b":
@@ -246,10 +246,10 @@ def _repeats(frame: pd.DataFrame) -> tuple[NDArray[np.int64], list[TableProblem]
 
     if "repeat" not in frame:
         return np.zeros(len(frame), dtype=np.int64), []
-    if _kind(frame["repeat"]) == "i" and (abs(frame["repeat"]) < MOST_REPEATS).all():
+    if _kind(frame["repeat"]) == "i" and (abs(frame["repeat"]) < _MOST_REPEATS).all():
         return frame["repeat"].to_numpy(dtype=np.int64), []
     numbers = pd.to_numeric(frame["repeat"].replace("", 0), errors="coerce").to_numpy(dtype=np.float64)
-    wrong = ~((numbers == np.floor(numbers)) & (abs(numbers) < MOST_REPEATS))
+    wrong = ~((numbers == np.floor(numbers)) & (abs(numbers) < _MOST_REPEATS))
     problems = [TableProblem(int(row), "repeat is not a whole number") for row in wrong.nonzero()[0]]
     return np.where(wrong, 0, numbers).astype(np.int64), problems
 
@@ -473,7 +473,7 @@ class _Scores:
 
     def off(self, scale: Scale, code: NDArray[np.int32], beyond: NDArray[np.bool_]) -> Iterator[TableProblem]:
         """Scores by people that are not on the scale, and texts from judges if numbers are expected."""
-        for row, text in self._of(~beyond & (abs(self.numbers) > LARGEST)):
+        for row, text in self._of(~beyond & (abs(self.numbers) > _LARGEST)):
             yield TableProblem(row, f"{self.name}score {text!r} is too large to compute with")
         stray = (code < 0) & ~beyond & (self.human | np.isnan(self.numbers))
         points = ", ".join(spelled(point) for point in scale.points[:12])

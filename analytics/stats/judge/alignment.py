@@ -16,7 +16,7 @@ from analytics.stats.core.messages import Message, approximate
 from analytics.stats.core.number_arrays import Codes, Floats
 from analytics.stats.core.resampling import error_of_mean, number_of
 
-BY = Message("clusters left out")
+_BY = Message("clusters left out")
 NOTHING = Message("no pair of item and criterion has both a verdict and a reference label")
 
 
@@ -53,7 +53,7 @@ def mean_agreement(values: Floats, cluster: Codes, *, items: int, confidence: fl
     value = float(values.mean())
     se, df = error_of_mean(values, cluster)
     shape = "share" if np.isin(values, (0.0, 1.0)).all() else "free"
-    interval = jackknife_interval(value, se, df, shape, confidence=confidence, by=BY)  # type: ignore[arg-type]
+    interval = jackknife_interval(value, se, df, shape, confidence=confidence, by=_BY)  # type: ignore[arg-type]
     return base.with_(value=value, reason=None, **interval.as_changes()).cut(0.0, 1.0)
 
 
@@ -89,7 +89,7 @@ def overfit(
 
 
 def _with_t(estimate: Estimate, value: float, se: float, df: float, confidence: float) -> Estimate:
-    interval = t_interval(value, se, df, method=Message("t, %(method)s", method=BY), confidence=confidence)
+    interval = t_interval(value, se, df, method=Message("t, %(method)s", method=_BY), confidence=confidence)
     changes = interval.as_changes()
     if interval.method and df + 1 < FEW_UNITS:
         changes["method"] = approximate(

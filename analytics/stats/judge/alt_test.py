@@ -34,7 +34,7 @@ STATISTICS = ("alt_test_omega", "alt_test_rho")
 ANONYMOUS = Message("the test compares persons: it has no meaning for anonymous slots")
 EPSILON = {"experts": 0.20, "skilled": 0.15, "crowd": 0.10}
 PASS_AT = 0.5
-ALPHA = 0.05
+_ALPHA = 0.05
 BOTH_DIRECTIONS = Message("tests in both directions: beaten, and not ahead (Benjamini-Yekutieli)")
 """The bounds of omega: the annotators that are beaten, and the annotators that are not ahead of the judge."""
 ALL_DECIDED = Message("every annotator is beaten or ahead")
@@ -90,7 +90,7 @@ def run_alt_test(
     epsilon: float = 0.15,
     score: Score = "rmse",
     min_items: int = 30,
-    alpha: float = ALPHA,
+    alpha: float = _ALPHA,
     cluster: NDArray[np.integer] | None = None,
 ) -> AltTest:
     """The whole test from judge (N,) and human scores (N, J), NaN where missing; clusters (N,) where items have them.
@@ -339,7 +339,7 @@ def _estimates(
     omega = Estimate(statistic="alt_test_omega", value=result.omega, note=_verdict(result, variant), **base)
     if result.omega is not None:
         if result.omega_high is not None and result.omega_high > result.omega:
-            omega = omega.with_(low=result.omega, high=result.omega_high, confidence=1 - ALPHA, method=BOTH_DIRECTIONS)
+            omega = omega.with_(low=result.omega, high=result.omega_high, confidence=1 - _ALPHA, method=BOTH_DIRECTIONS)
         else:
             omega = omega.with_(interval_reason=ALL_DECIDED)
     rho = Estimate(statistic="alt_test_rho", value=result.rho, note=variant, **base).with_(**interval.as_changes())

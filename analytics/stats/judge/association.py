@@ -343,7 +343,7 @@ DISTANCES = (
     PairFigure("spearman", lambda p: spearman(p.x, p.y, p.w), _FLAT_PAIRS, skewed=True),
     PairFigure("kendall_tau_b", lambda p: kendall_tau_b(p.x, p.y, p.w), _FLAT_PAIRS, skewed=True),
 )
-STEPS = (
+_STEPS = (
     PairFigure("accuracy_adjacent", lambda p: adjacent(p.confusion), _NOTHING, base=_all_pairs, shape="share"),
     PairFigure("cohen_kappa", lambda p: p.kappa("linear"), _ONE_LABEL, "linear", skewed=True, distances=True),
     PairFigure("cohen_kappa", lambda p: p.kappa("quadratic"), _ONE_LABEL, "quadratic", skewed=True, distances=True),
@@ -351,7 +351,7 @@ STEPS = (
 IN_SCORES = ("mae", "rmse", "bias")
 """Figures in the unit of the scores; all others have none."""
 CORRELATIONS = ("pearson", "spearman", "kendall_tau_b")
-LABELS = (
+_LABELS = (
     PairFigure("accuracy", lambda p: accuracy(p.confusion), _NOTHING, base=_all_pairs, shape="share"),
     PairFigure("cohen_kappa", lambda p: p.kappa("identity"), _ONE_LABEL, "unweighted", skewed=True),
     PairFigure("f1_weighted", lambda p: f1_weighted(p.confusion), _NOTHING, base=_all_pairs, shape="share"),
@@ -362,19 +362,19 @@ _BY_LABEL = {
     "precision": (precision, judged, Message("the judge never gives this label")),
     "recall": (recall, referred, Message("the reference never gives this label")),
 }
-STATISTICS = tuple(dict.fromkeys(f.statistic for f in (*DISTANCES, *LABELS, *STEPS))) + tuple(_BY_LABEL)
+STATISTICS = tuple(dict.fromkeys(f.statistic for f in (*DISTANCES, *_LABELS, *_STEPS))) + tuple(_BY_LABEL)
 
 
 def figures(scale: Scale, statistics: Sequence[str] | None = None) -> list[PairFigure]:
     """The figures that apply to a scale, those of ``statistics`` only when it is given."""
     names = STATISTICS if statistics is None else statistics
-    available = [*DISTANCES, *LABELS, *STEPS, *_each_label(scale)]
+    available = [*DISTANCES, *_LABELS, *_STEPS, *_each_label(scale)]
     return [figure for figure in available if figure.statistic in names]
 
 
 def inapplicable(figure: PairFigure, scale: Scale) -> str | None:
     """Why a figure makes no sense on a scale, if so."""
-    if not scale.has_order and figure in (*DISTANCES, *STEPS):
+    if not scale.has_order and figure in (*DISTANCES, *_STEPS):
         return _NO_ORDER
     if figure in DISTANCES:
         return None

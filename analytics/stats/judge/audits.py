@@ -113,7 +113,7 @@ def verbosity(error: Floats, length: Floats, language: Codes) -> Estimate:
     return _normal("verbosity", slope, se, n, Message("OLS within language, HC3"))
 
 
-ENOUGH_CLUSTERS = 15
+_ENOUGH_CLUSTERS = 15
 """With fewer clusters (their effective number) the interval of self-preference was not simulated: approximate."""
 
 
@@ -143,7 +143,7 @@ def self_preference(scores: Floats, own: NDArray[np.bool_], cluster: Codes, *, c
     # A cluster without a text of either family says nothing about the preference: it gives no degree of freedom.
     df = effective_number(parts) - 1
     method = Message("difference in differences, cluster-robust")
-    if df + 1 < ENOUGH_CLUSTERS:
+    if df + 1 < _ENOUGH_CLUSTERS:
         method = approximate(method, Message("few clusters"))
     with np.errstate(divide="ignore", invalid="ignore"):
         se = float(np.sqrt((len(parts) - 1) / len(parts) * ((moved / (sxx - parts)) ** 2).sum()))
@@ -417,7 +417,7 @@ def regressed_means(humans: Floats, language: Codes) -> Floats:
     return np.asarray(regressed, dtype=np.float64)
 
 
-MOST_GROUPS = 40
+_MOST_GROUPS = 40
 
 
 def shift_errors(judge: Codes, reference: Floats, language: Codes, cluster: Codes) -> list[tuple[float, int]]:
@@ -427,7 +427,7 @@ def shift_errors(judge: Codes, reference: Floats, language: Codes, cluster: Code
     Source: delete-a-group jackknife, Kott 2001 (Journal of Official Statistics 17:521-526).
     """
     clusters = np.unique(cluster, return_inverse=True)[1]
-    groups = min(int(clusters.max(initial=-1)) + 1, MOST_GROUPS)
+    groups = min(int(clusters.max(initial=-1)) + 1, _MOST_GROUPS)
     group = clusters % max(groups, 1)
     others = len(np.unique(language)) - 1
     without = []
@@ -476,7 +476,7 @@ def _majority(scores: Floats) -> Floats:
 CHANGED = "changed_scores"
 """The column of a judge's rows: a JSON object, by change the score before and after it."""
 STATISTICS = ("score_drop", "fall", "stay", "rise")
-FEW_CLUSTERS = 30
+_FEW_CLUSTERS = 30
 NOT_RUN = Message("not run: the judge was not asked about changed texts")
 _NOMINAL = Message("a nominal scale has no distances")
 
@@ -558,7 +558,7 @@ def _drop(gap: Floats, cluster: Codes, bootstrap: int, confidence: float, seed: 
     sums = np.bincount(np.unique(cluster, return_inverse=True)[1], weights=gap)
     sizes = np.bincount(np.unique(cluster, return_inverse=True)[1])
     if np.ptp(gap) == 0:
-        if len(sums) < FEW_CLUSTERS:
+        if len(sums) < _FEW_CLUSTERS:
             return estimate.with_(interval_reason=NO_RESAMPLE_DIFFERS)
         method = approximate(Message("constant"), Message("every item has the same difference"))
         return estimate.with_(low=estimate.value, high=estimate.value, confidence=confidence, method=method)
@@ -568,7 +568,7 @@ def _drop(gap: Floats, cluster: Codes, bootstrap: int, confidence: float, seed: 
     interval = percentile(drawn[:, 0] / drawn[:, 1], confidence=confidence)
     estimate = estimate.with_(seed=seed, **interval.as_changes())
     estimate = estimate.with_(p=_p_of_zero(estimate.with_(se=error_of_mean(gap, cluster)[0]), cluster))
-    if estimate.method and len(sums) < FEW_CLUSTERS:
+    if estimate.method and len(sums) < _FEW_CLUSTERS:
         return estimate.with_(method=approximate(estimate.method, Message("%(number)s clusters", number=len(sums))))
     return estimate
 

@@ -61,10 +61,10 @@ REFERENCES = ("mode", "median", "mean", "minimum", "each", "dawid_skene", "adjud
 SETTLED = ("dawid_skene", "adjudicated", "adjudicated_first")
 """Rules that look beyond an item's own scores."""
 COUNTS = ("out_of_range", "without_reference")
-BESIDE = (*human_ceiling.CEILING_STATISTICS, "panel_given_judge", "verdict_confidence")
-ON_REQUEST = ("confusion", *agreement_classes.CLASS_STATISTICS)
+_BESIDE = (*human_ceiling.CEILING_STATISTICS, "panel_given_judge", "verdict_confidence")
+_ON_REQUEST = ("confusion", *agreement_classes.CLASS_STATISTICS)
 """Long lists, shown when they are asked for by name."""
-STATISTICS = (*association.STATISTICS, *COUNTS, *BESIDE, *ON_REQUEST)
+STATISTICS = (*association.STATISTICS, *COUNTS, *_BESIDE, *_ON_REQUEST)
 SHARE_WITHOUT_MODE = 0.1
 """Share of items without a mode from which on the command asks for the rule by name (METHODS 3)."""
 FEW_ANSWERS = 10
@@ -76,7 +76,7 @@ WIDE_ANSWERS, WIDE_UNITS = 50, 15
 """The F1 of a label from fewer answers, F1 of a label and accuracy from fewer units cover up to .98: conservative."""
 WIDE_AT_A_POINT = ("accuracy", "f1_weighted", "mae", "bias")
 """Figures whose intervals are conservative where few answers are off the commonest point."""
-FEW_DIFFER = 3
+_FEW_DIFFER = 3
 """Fewer answers that differ from the others leave precision and recall near 0 or 1 approximate."""
 ENOUGH_FOR_TAILS = 1000
 """Fewer errors on a continuous scale may have no large one among them: RMSE is then approximate."""
@@ -496,7 +496,7 @@ class _IntervalMaker:
         near = self.chosen[index].statistic in ("precision", "recall")
         return (
             Doubt(Message("few answers differ"))
-            if near and self.answers(index) * min(value, 1 - value) < FEW_DIFFER
+            if near and self.answers(index) * min(value, 1 - value) < _FEW_DIFFER
             else None
         )
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 MOST_BINS = 10
-FEW_UNITS = 5
+_FEW_UNITS = 5
 """Below so many independent items an interval says more about the scale than about the scores: approximate."""
 
 
@@ -62,7 +62,7 @@ def _row(panel: Floats, cluster: Codes, scale: Scale, confidence: float) -> Esti
         mean.value, mean.se, units, ends=(float(scale.values[0]), float(scale.values[-1])), df=df,
         method=Message("cluster-robust Wilson t"), confidence=confidence,
     )  # fmt: skip
-    if units < FEW_UNITS:
+    if units < _FEW_UNITS:
         interval = replace(interval, method=interval.method and approximate(interval.method))
     return mean.with_(**interval.as_changes())
 

@@ -239,7 +239,7 @@ class OrdinalFit:
         return np.asarray(expit((columns @ self.slopes)[:, None] - self.cuts))
 
 
-STEPS = 100
+_STEPS = 100
 FLAT = 1e-10
 """A Newton step that gains less likelihood than this per observation is the last."""
 
@@ -257,7 +257,7 @@ def fit_ordinal(codes: Codes, columns: Floats, *, ridge: float = 0.0) -> Ordinal
     penalty = np.concatenate([np.full(p, ridge), np.zeros(q - 1)])
     edges = _edges(codes, columns, q)
     loss, gradient, hessian = _likelihood(theta, edges, codes, penalty)
-    for _ in range(STEPS):
+    for _ in range(_STEPS):
         step = np.linalg.lstsq(hessian, gradient, rcond=None)[0].astype(np.float64)
         minimum = _descended(theta, step, loss, edges, codes, penalty)
         if minimum is None:

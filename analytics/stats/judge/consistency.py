@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 PIVOT = "en"
-AGREEMENT = ("fleiss_kappa", "cohen_kappa", "percent_agreement", "krippendorff_alpha")
+_AGREEMENT = ("fleiss_kappa", "cohen_kappa", "percent_agreement", "krippendorff_alpha")
 """The statistics shown by default; a person may ask for any agreement statistic."""
 LEVELS = ("mean", "language_shift")
 AGAINST_LEVEL = "kappa_against_level"
@@ -58,7 +58,7 @@ def consistency_report(
     ``languages`` names the pair a Cohen's kappa or a ``language_shift`` (score less the pivot's, on the same scenario)
     is about; a pivot in which nothing was scored is said to be missing.
     """
-    names = (*AGREEMENT, *LEVELS) if statistics is None else tuple(statistics)
+    names = (*_AGREEMENT, *LEVELS) if statistics is None else tuple(statistics)
     agreement_names = tuple(name for name in names if name not in (*LEVELS, AGAINST_LEVEL))
     cut = [column for column in by if column not in (("language", "criterion") if pool else ("language",))]
     report: list[CellEstimate] = []

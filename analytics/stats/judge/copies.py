@@ -12,11 +12,11 @@ import numpy as np
 
 from analytics.stats.judge.judge_against_panel import JudgeAgainstPanel
 
-FEWEST_SHARED = 20
+_FEWEST_SHARED = 20
 """With fewer items, equal scores may be chance."""
 NEARLY_ALL = 0.9
 """Share of equal scores from which a judge may be a copy."""
-ALPHA = 0.01
+_ALPHA = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ def copied_annotator(compared: JudgeAgainstPanel) -> CopiedAnnotator | None:
     for j, name in enumerate(names):
         shared = ~np.isnan(judge) & ~np.isnan(humans[:, j])
         same = judge[shared] == humans[shared, j]
-        if len(same) < FEWEST_SHARED or same.mean() < NEARLY_ALL:
+        if len(same) < _FEWEST_SHARED or same.mean() < NEARLY_ALL:
             continue
         largest_p, nearest = 0.0, 0.0
         for k in range(len(names)):
@@ -58,6 +58,6 @@ def copied_annotator(compared: JudgeAgainstPanel) -> CopiedAnnotator | None:
             more, fewer = int((same[both] & ~alike).sum()), int((~same[both] & alike).sum())
             p = float(binom.sf(more - 1, more + fewer, 0.5)) if more else 1.0
             largest_p, nearest = max(largest_p, p), max(nearest, float(alike.mean()))
-        if nearest and largest_p * len(names) < ALPHA:
+        if nearest and largest_p * len(names) < _ALPHA:
             found.append(CopiedAnnotator(name, len(same), int(same.sum()), nearest, largest_p))
     return min(found, key=lambda copied: (-copied.n_same / copied.n_items, copied.annotator), default=None)

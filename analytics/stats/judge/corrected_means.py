@@ -35,7 +35,7 @@ OF_PANELS: dict[str, Shape] = {
 MEANS = ("classical_mean", "judge_mean", "ppi_mean", "ppi_plus_mean", "mean_of_these_items", "mean")
 """Means of scores: they lie within the scale."""
 DIFFERENCES = ("ppi_plus_difference", "language_shift", "panel_difference")
-MOST_CATEGORIES = 50
+_MOST_CATEGORIES = 50
 """An ordinal model has a parameter for each value the labels take: more of them cost minutes and tell nothing."""
 ENOUGH_FOR_GAINS = 100
 """With fewer labels the interval of a gain covers too little (bench/results/coverage_judges.md)."""
@@ -354,7 +354,7 @@ def _calibrations(s: ScoredItems, seed: int) -> Iterator[Estimate]:
     for name in CALIBRATORS:
         if name == "constant":
             continue
-        too_many = name == "ordinal_logit" and (q := len(np.unique(s.sample.y))) > MOST_CATEGORIES
+        too_many = name == "ordinal_logit" and (q := len(np.unique(s.sample.y))) > _MOST_CATEGORIES
         if too_few or too_many:
             reason = Message(
                 "cross-validation needs %(number)s labels in two clusters, on an ordered scale", number=FEWEST_LABELS
@@ -363,7 +363,7 @@ def _calibrations(s: ScoredItems, seed: int) -> Iterator[Estimate]:
                 reason = Message(
                     "the labels take %(number)s values: an ordinal model is for %(most)s at most",
                     number=q,
-                    most=MOST_CATEGORIES,
+                    most=_MOST_CATEGORIES,
                 )
             yield Estimate(statistic="calibration_gain", variant=name, value=None, n_items=n, reason=reason,
                            n_clusters=n_clusters)  # fmt: skip

@@ -185,11 +185,11 @@ MOST_GROUPS = 60
 OF_JUDGES = (*association.STATISTICS, *corrected_means.STATISTICS)
 OF_PANELS = tuple(name for name in rater_agreement.STATISTICS if name not in OF_JUDGES)
 STATISTICS = tuple(dict.fromkeys((*rater_agreement.STATISTICS, *OF_JUDGES)))
-SHARES = (
+_SHARES = (
     *("accuracy", "accuracy_adjacent", "f1", "f1_weighted", "f1_macro", "precision", "recall", "rogan_gladen"),
     *("percent_agreement", "percent_agreement_pooled", "percent_agreement_exact", "percent_agreement_adjacent"),
 )
-IN_SCORES = (*association.IN_SCORES, *corrected_means.MEANS)
+_IN_SCORES = (*association.IN_SCORES, *corrected_means.MEANS)
 """Figures whose differences cannot leave an interval: shares, and figures in the unit of the scores."""
 _HOLM = "; Holm p "
 _UNDEFINED = Message("it is undefined on one side, or without some of the clusters")
@@ -254,9 +254,9 @@ def _for_raters_like_these(
 def _cut(row: CellEstimate, table: RatingsTable) -> CellEstimate:
     """The same, its interval no wider than the two figures can lie apart."""
     e, scale = row.estimate, table.scales.get(row.cell.get("criterion") or "")
-    if e.statistic in SHARES:
+    if e.statistic in _SHARES:
         return replace(row, estimate=e.cut(-1.0, 1.0))
-    if scale is None or not scale.declared or not scale.is_numeric or e.statistic not in IN_SCORES:
+    if scale is None or not scale.declared or not scale.is_numeric or e.statistic not in _IN_SCORES:
         return row
     width = float(np.ptp(scale.values)) * (2 if e.statistic == "bias" else 1)
     return replace(row, estimate=e.cut(-width, width))

@@ -39,7 +39,7 @@ from analytics.stats.judge.ppi import (
 )
 
 ALL_LABELLED = Message("the panel labelled every item that the judge scored: there is nothing to add to its mean")
-TASKS = ("task_type", "macro_group")
+_TASKS = ("task_type", "macro_group")
 """Attributes of items that name their task type; the first attribute with at least two values in a table is used."""
 UNEQUALLY_DRAWN = Message("labels drawn with unequal probabilities are weighted by them: see the corrected mean")
 _AS_MEAN = {
@@ -66,7 +66,7 @@ def leaderboard_report(
     ``corrected_mean`` (cross-fitted PPI++, METHODS 3; where labels have unequal probabilities, ``active_mean``) and
     ``effective_labels``, its labels times the gain. If there are several languages, each language cell also has
     ``pooled_mean``: the corrected mean with its calibrator shrunk towards the calibrator of all languages. Where items
-    have a task type (``TASKS``) ``macro_mean``: every type counts once, items without a type are left out. Rows of
+    have a task type (``_TASKS``) ``macro_mean``: every type counts once, items without a type are left out. Rows of
     ``corrected_difference``: ``generator`` less ``variant``, by scenarios that both answered, or of two independent
     means if they share no scenario. Bonferroni: with G generators the means have intervals at 1 - (1 - confidence) / G,
     the differences at 1 - (1 - confidence) / (G (G - 1) / 2); ``effective_labels`` stays at 95%, alone. Columns of
@@ -145,7 +145,7 @@ class _Board:
             probability=None if compared.probability is None else compared.probability[own],
         )
         names = (compared.rows[name][own].fillna("").astype(str) for name in ("cluster", "language", "criterion"))
-        types = (compared.rows[name].fillna("").astype(str) for name in TASKS if name in compared.rows)
+        types = (compared.rows[name].fillna("").astype(str) for name in _TASKS if name in compared.rows)
         task = next((each[own].to_numpy(dtype=np.str_) for each in types if len({*each} - {""}) > 1), None)
         return cls(ScoredItems.of(part), tuple(zip(*names, strict=True)), ~np.isnan(part.humans), task)
 

@@ -18,13 +18,13 @@ from analytics.stats.core.number_arrays import Codes, Floats
 from analytics.stats.core.resampling import effective_number, number_of
 from analytics.stats.judge.judge_against_panel import JudgeAgainstPanel
 
-FEWEST = 5
+_FEWEST = 5
 """Items that there have to be of either kind, and rated ones of each point of the judge."""
-MOST_GENERATORS = 12
+_MOST_GENERATORS = 12
 ALL_RATED = Message("people rated all items that the judge scored")
 TO_ALL_SCORES = Message("weighted to the judge's scores of all items")
 ASSUMED = Message("right where being rated depends on the judge's score alone")
-TOO_FEW = Message("fewer than 5 items are rated, or not rated")
+_TOO_FEW = Message("fewer than 5 items are rated, or not rated")
 
 BY_PROBABILITY = Message("weighted by 1 / probability")
 _METHODS = {
@@ -44,11 +44,11 @@ def rated_differences(compared: JudgeAgainstPanel, length: Floats | None) -> Ite
     rated = compared.n_human[judged] > 0
     n_rated, n_other = int(rated.sum()), int((~rated).sum())
     base = Estimate(
-        statistic="rated_difference", value=None, reason=TOO_FEW if n_other else ALL_RATED, n_items=int(judged.sum()),
+        statistic="rated_difference", value=None, reason=_TOO_FEW if n_other else ALL_RATED, n_items=int(judged.sum()),
         n_clusters=number_of(compared.cluster[judged]), n_raters=len(compared.annotators),
         n_ratings=int(compared.n_human[judged].sum()),
     )  # fmt: skip
-    if min(n_rated, n_other) < FEWEST:
+    if min(n_rated, n_other) < _FEWEST:
         yield base.with_(variant="judge score")
         return
     cluster = compared.cluster[judged]
@@ -61,7 +61,7 @@ def rated_differences(compared: JudgeAgainstPanel, length: Floats | None) -> Ite
     if "generator" in compared.rows:
         generator = compared.rows["generator"].fillna("").astype(str).to_numpy()[judged]
         names = sorted(set(generator) - {""})
-        if 1 < len(names) <= MOST_GENERATORS:
+        if 1 < len(names) <= _MOST_GENERATORS:
             measures |= {f"generator = {name}": (generator == name).astype(np.float64) for name in names}
     for name, x in measures.items():
         known = ~np.isnan(x)
@@ -88,7 +88,7 @@ def rated_differences(compared: JudgeAgainstPanel, length: Floats | None) -> Ite
 
 def _difference_of_means(x: Floats, rated: NDArray[np.bool_], cluster: Codes) -> tuple[float, float, float]:
     """Mean of the rated less mean of the others, its jackknife error over clusters and degrees of freedom."""
-    if min(rated.sum(), (~rated).sum()) < FEWEST:
+    if min(rated.sum(), (~rated).sum()) < _FEWEST:
         return math.nan, math.nan, 0.0
     index = np.unique(cluster, return_inverse=True)[1]
     sides = []
@@ -120,13 +120,13 @@ def weighted_bias(compared: JudgeAgainstPanel, panel: Floats) -> Estimate:
     rated = ~np.isnan(y)
     base = Estimate(
         statistic="bias_weighted", value=None, n_items=int(judged.sum()), n_clusters=number_of(cluster),
-        n_raters=len(compared.annotators), n_ratings=int(compared.n_human[judged].sum()), reason=TOO_FEW,
+        n_raters=len(compared.annotators), n_ratings=int(compared.n_human[judged].sum()), reason=_TOO_FEW,
     )  # fmt: skip
     if not compared.scale.has_order:
         return base.with_(reason=Message("a nominal scale has no distances"))
     if rated.all() and len(rated):
         return base.with_(reason=ALL_RATED)
-    if min(int(rated.sum()), int((~rated).sum())) < FEWEST:
+    if min(int(rated.sum()), int((~rated).sum())) < _FEWEST:
         return base
     drawn = None if compared.probability is None else compared.probability[judged]
     index = np.unique(cluster, return_inverse=True)[1]
@@ -165,7 +165,7 @@ def _strata(f: Floats, rated: NDArray[np.bool_]) -> Codes:
     for k in range(len(points)):
         stratum[k] = current
         filled += counts[k]
-        if filled >= FEWEST and counts[k + 1 :].sum() >= FEWEST:
+        if filled >= _FEWEST and counts[k + 1 :].sum() >= _FEWEST:
             current, filled = current + 1, 0.0
     return np.asarray(stratum[place], dtype=np.intp)
 

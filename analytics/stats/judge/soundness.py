@@ -295,7 +295,7 @@ def _levelled(estimate: Estimate, cell: Cell) -> Estimate:
 
 def _counted(row: Estimate, clusters: int) -> Estimate:
     """One judge, where nothing else is said; shares of more answers than clusters are approximate."""
-    if row.is_defined and row.statistic in OF_JUDGE and not (row.variant or "").startswith("panel_"):
+    if row.is_defined and row.statistic in _OF_JUDGE and not (row.variant or "").startswith("panel_"):
         row = row.with_(speaks_for=THIS_JUDGE)
     row = row.with_(n_raters=row.n_raters or 1, n_clusters=clusters if row.n_clusters is None else row.n_clusters)
     if row.method == WILSON and (row.n_clusters or clusters) < row.n_items:
@@ -303,7 +303,7 @@ def _counted(row: Estimate, clusters: int) -> Estimate:
     return row
 
 
-OF_JUDGE = ("repeat_sd", "flip_rate", "scale_use", "unreadable", "perturbation", "condition_shift")
+_OF_JUDGE = ("repeat_sd", "flip_rate", "scale_use", "unreadable", "perturbation", "condition_shift")
 """Audits that no annotator enters."""
 
 

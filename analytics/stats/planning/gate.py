@@ -207,7 +207,7 @@ def _capped(finding: GateFinding) -> GateFinding:
 
 
 Findings = Iterator[GateFinding]
-SENSITIVITY, VERBOSITY = "sensitivity", "verbosity"
+_SENSITIVITY, VERBOSITY = "sensitivity", "verbosity"
 
 
 def _is_stale(e: Evidence, t: Thresholds) -> Findings:
@@ -366,7 +366,7 @@ def _is_sound(e: Evidence, t: Thresholds) -> Findings:
     """
     margin = t.bias_margin * e.scale_width
     for name in dict.fromkeys((*t.audits, *(audit.statistic for audit in e.audits))):
-        if name == SENSITIVITY:
+        if name == _SENSITIVITY:
             continue
         effects = tuple(audit for audit in e.audits if audit.statistic == name)
         measured = bool(effects) and all(_has_bounds(audit) for audit in effects)
@@ -392,13 +392,13 @@ def _is_sensitive(e: Evidence, t: Thresholds) -> Findings:
 
     Fails where every interval lies below the margin: no change that makes the text worse is known to matter.
     """
-    if not e.sensitivity and SENSITIVITY not in t.audits:
+    if not e.sensitivity and _SENSITIVITY not in t.audits:
         return
     margin = t.bias_margin * e.scale_width
     known = [drop for drop in e.sensitivity if drop.low is not None and drop.high is not None]
     if not known:
         yield GateFinding(
-            SENSITIVITY, False, f"{SENSITIVITY}: not run", "run the audit", None, False, 0.0, e.sensitivity
+            _SENSITIVITY, False, f"{_SENSITIVITY}: not run", "run the audit", None, False, 0.0, e.sensitivity
         )
         return
     most = max(known, key=lambda drop: (_low(drop) >= margin, _high(drop)))
@@ -409,7 +409,7 @@ def _is_sensitive(e: Evidence, t: Thresholds) -> Findings:
     figures = (most, *(drop for drop in e.sensitivity if drop is not most))
     is_certain = is_enough or not may_be
     yield GateFinding(
-        SENSITIVITY, is_enough, text, change, None, True, gap, figures, is_certain=is_certain, only_severe=True
+        _SENSITIVITY, is_enough, text, change, None, True, gap, figures, is_certain=is_certain, only_severe=True
     )
 
 

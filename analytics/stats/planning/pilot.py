@@ -37,7 +37,7 @@ FEWEST_FOR_ERRORS = 20
 # --- how many labels -------------------------------------------------------------------------------------------------
 
 FLOOR = 30
-MOST_RATERS = 25
+_MOST_RATERS = 25
 
 
 def labels_for_mean(sd: float, half_width: float, *, confidence: float = 0.95) -> int:
@@ -66,7 +66,7 @@ def reliability_of(n_raters: int, item: float, rater: float, residual: float) ->
 
 def raters_per_item(item: float, rater: float, residual: float, *, target: float = 0.8) -> int | None:
     """Fewest raters whose mean is as reliable as the target; None when 25 don't suffice."""
-    enough = (n for n in range(1, MOST_RATERS + 1) if reliability_of(n, item, rater, residual) >= target)
+    enough = (n for n in range(1, _MOST_RATERS + 1) if reliability_of(n, item, rater, residual) >= target)
     return next(enough, None)
 
 
@@ -445,7 +445,7 @@ def _raters(compared: JudgeAgainstPanel, goals: Goals) -> Estimate:
     return Estimate(
         statistic="raters_needed", value=None if needed is None else float(needed),
         n_items=int((compared.n_human > 0).sum()), n_raters=len(compared.annotators),
-        reason=None if needed else Message("not even %(raters)s raters suffice", raters=MOST_RATERS),
+        reason=None if needed else Message("not even %(raters)s raters suffice", raters=_MOST_RATERS),
         note=Message("reliability of the mean by raters %(curve)s", curve=curve),
     )  # fmt: skip
 

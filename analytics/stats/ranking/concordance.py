@@ -256,7 +256,7 @@ def _shuffled_means(own: Floats, size: int, resamples: int, rng: np.random.Gener
 # --- orders that the differences allow -------------------------------------------------------------------------------
 Bounds = tuple[float, float]
 
-METHOD = Message("compatible rankings, stepwise bootstrap of differences")
+_METHOD = Message("compatible rankings, stepwise bootstrap of differences")
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,7 +287,7 @@ def rank_intervals(
     gaps = Gaps.of(means, boards[~undefined], tie)
     ranks = allowed(gaps.clear_signs(df=n_scenarios - 1, confidence=confidence), len(means))
     why = Message("conservative") if gaps.vary else Message("a difference varies in no resample")
-    method = approximate(METHOD, why)
+    method = approximate(_METHOD, why)
     tau, rho, inversions = (
         Interval(low=low, high=high, confidence=confidence, method=method, undefined_share=share)
         for low, high in (ranks.tau_b, ranks.spearman, ranks.inversions)

@@ -24,13 +24,13 @@ from analytics.stats.core.tables import HUMAN_KINDS, Cell, RatingsTable, cells
 from analytics.stats.judge.judge_against_panel import numbers
 from analytics.stats.judge.substitution import interval_of_shares
 
-CANDIDATES = ("model_a", "model_b")
+_CANDIDATES = ("model_a", "model_b")
 SCORES = (1.0, 1.5, 2.0)
-ENOUGH_CLUSTERS = 30
+_ENOUGH_CLUSTERS = 30
 """With fewer clusters of comparisons, the interval of a generator's strength is approximate."""
 FEWEST_COMPARISONS = 20
 """With fewer comparisons of two generators, the interval of a share is approximate."""
-STEPS, AT_REST, AT_ONCE = 100, 1e-10, 200
+_STEPS, _AT_REST, AT_ONCE = 100, 1e-10, 200
 NEVER_BEATEN = Message("a generator, or a group of them, wins or loses every comparison with the others")
 NOT_COMPARED = Message("the generators fall into groups that were never compared with each other")
 NO_PREFERENCES = Message("no two generators were compared")
@@ -61,13 +61,13 @@ def bradley_terry(first: Codes, second: Codes, win: Floats, cluster: Codes, *, n
     design[np.arange(len(win)), first] += 1
     design[np.arange(len(win)), second] -= 1
     strength = np.zeros(n)
-    for _ in range(STEPS):
+    for _ in range(_STEPS):
         p = 1 / (1 + np.exp(-(design @ strength)))
         information = design.T @ (design * (p * (1 - p))[:, None]) + 1.0  # + 1: strengths add up to 0
         move = np.linalg.solve(information, design.T @ (win - p))
         move *= min(1.0, 2.0 / max(float(np.abs(move).max()), 1e-300))
         strength = strength + move
-        if np.abs(move).max() < AT_REST:
+        if np.abs(move).max() < _AT_REST:
             break
     else:
         return Message("the iterations did not come to rest")
@@ -123,12 +123,12 @@ def preference_report(
     strengths by the jackknife with t, simultaneous for all generators of the cell (Bonferroni). Only criteria on a
     scale from 1 to 2, and items whose attributes name both candidates.
     """
-    if not set(CANDIDATES) <= set(table.frame.columns):
+    if not set(_CANDIDATES) <= set(table.frame.columns):
         return []
     frame = table.frame
     own = frame["rater"] == judge if judge else frame["rater_kind"].isin(HUMAN_KINDS)
     chosen = RatingsTable(frame[(own & (frame["repeat"] == frame["first_repeat"])).to_numpy()], table.scales)
-    across = [column for column in by if column not in ("generator", *CANDIDATES)]
+    across = [column for column in by if column not in ("generator", *_CANDIDATES)]
     return [
         CellEstimate(estimate=row, cell={**{k: v or None for k, v in cell.key.items()}, "generator": name}, judge=judge)
         for cell in cells(chosen, by=across, pool=pool)
@@ -165,7 +165,7 @@ class _Compared:
         import pandas as pd
 
         frame, score = cell.frame, numbers(cell.frame, cell.scale)
-        sides = [frame[name].fillna("").astype(str).to_numpy() for name in CANDIDATES]
+        sides = [frame[name].fillna("").astype(str).to_numpy() for name in _CANDIDATES]
         both = (sides[0] != "") & (sides[1] != "") & (sides[0] != sides[1])
         used = np.isin(score, SCORES) & both
         names, codes = np.unique(np.concatenate([side[used] for side in sides]), return_inverse=True)
@@ -241,7 +241,7 @@ def _strengths(found: _Compared, cell: Cell, confidence: float) -> Iterator[tupl
         units = Units(np.ones(len(fit.without), dtype=np.int64))
         se, df = (float(x) for x in left_out_error(np.array(row.value), fit.without[:, place], units))
         method = joined((Message("jackknife t, clusters"), together))
-        if clusters < ENOUGH_CLUSTERS:
+        if clusters < _ENOUGH_CLUSTERS:
             method = approximate(method, Message("%(number)s clusters", number=clusters))
         each = 1 - (1 - confidence) / n
         df = max(1.0, min(df, clusters - 1))

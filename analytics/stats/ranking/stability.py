@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-FEW_CLUSTERS = 30
-MOST_NAMED = 5
+_FEW_CLUSTERS = 30
+_MOST_NAMED = 5
 """Confirmed inversions named in a note."""
 STATISTICS = ("mean", "kendall_tau_b", "spearman", "inversions", "confirmed_inversions", "tied_pairs", "rank")
 PAPER_COMPAT = "paper_compat"
@@ -286,7 +286,7 @@ def _confirmed(rows: list[CellEstimate], confidence: float) -> list[CellEstimate
         if isinstance(test, _Tested):
             adjusted = [next(corrected) for _ in test.p_values]
             sure = [pair for pair, p in zip(test.pairs, adjusted, strict=True) if p < 1 - confidence]
-            named = [Message("%(one)s and %(other)s change places", one=a, other=b) for a, b in sure[:MOST_NAMED]]
+            named = [Message("%(one)s and %(other)s change places", one=a, other=b) for a, b in sure[:_MOST_NAMED]]
             note = joined((Message("Holm in a family of %(number)s pairs of generators", number=family), *named))
             plain = Estimate(statistic=test.statistic, value=float(len(sure)), n_items=test.n_items, seed=test.seed)
             confirmed.append(replace(one, estimate=plain.with_(note=note)))
@@ -372,7 +372,7 @@ def _placed(one: CellEstimate, cell: Cell, judge: str | None, rows: pd.DataFrame
         n_clusters=int(scored["cluster"].nunique()),
         speaks_for=(one.estimate.value is not None and (THIS_JUDGE if judge else THESE)) or None,
     )
-    if estimate.statistic in ("mean", "rank") and estimate.method and (estimate.n_clusters or 0) < FEW_CLUSTERS:
+    if estimate.statistic in ("mean", "rank") and estimate.method and (estimate.n_clusters or 0) < _FEW_CLUSTERS:
         clusters = f"{estimate.n_clusters} cluster{'s' if estimate.n_clusters != 1 else ''}"
         estimate = estimate.with_(method=approximate(estimate.method, clusters))
     return replace(one, cell=cell_key(cell), judge=judge, estimate=estimate)
@@ -410,11 +410,11 @@ def ranking_agreement(compared: JudgeAgainstPanel, *, bootstrap: int = 2000, see
     if not bootstrap or len(clusters) < 2:
         return estimate.with_(interval_reason=Message("an interval needs resampling and two clusters"))
     draws = tau_b_of_sums(resampled_sums(np.hstack(sums), resamples=bootstrap, rng=np.random.default_rng(seed)), g)
-    if len(clusters) >= FEW_CLUSTERS and bool(np.all(np.abs(draws - value) < 1e-9)):
+    if len(clusters) >= _FEW_CLUSTERS and bool(np.all(np.abs(draws - value) < 1e-9)):
         method = approximate(Message("percentile"), Message("every resample ranks them alike"))
         return estimate.with_(seed=seed, low=value, high=value, confidence=0.95, method=method)
     estimate = estimate.with_(seed=seed, **percentile(draws).as_changes())
-    if estimate.method and len(clusters) < FEW_CLUSTERS:
+    if estimate.method and len(clusters) < _FEW_CLUSTERS:
         return estimate.with_(method=approximate(estimate.method, Message("%(number)s clusters", number=len(clusters))))
     return estimate
 

@@ -271,7 +271,7 @@ def _brevity(lengths: Integers) -> Floats:
 
 # --- embeddings ------------------------------------------------------------------------------------------------------
 Embed = Callable[[Sequence[str]], Floats]
-BATCH = 64
+_BATCH = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,8 +337,8 @@ def cached(embed: Embed, *, model: str, directory: Path) -> Embed:
         places = [directory / f"{_digest(model, text)}.npy" for text in texts]
         missing = [i for i, place in enumerate(places) if not place.exists()]
         directory.mkdir(parents=True, exist_ok=True)
-        for start in range(0, len(missing), BATCH):
-            chunk = missing[start : start + BATCH]
+        for start in range(0, len(missing), _BATCH):
+            chunk = missing[start : start + _BATCH]
             for i, vector in zip(chunk, embed([texts[i] for i in chunk]), strict=True):
                 _write(places[i], vector)
         return np.array([np.load(place) for place in places])

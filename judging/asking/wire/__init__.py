@@ -15,7 +15,7 @@ from judging.asking.declarations import API_NAMES
 from judging.probabilities import LoggedToken
 from judging.prompts import Message
 
-LONGEST_TEXT: Final = 200_000  # characters of a reply's text that are kept and read
+_LONGEST_TEXT: Final = 200_000  # characters of a reply's text that are kept and read
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,9 +74,9 @@ class ModelReply:
         return {name: value for name, value in {**kept, "tokens": tokens}.items() if value not in (None, "", [])}
 
     def shortened(self) -> ModelReply:
-        """With at most `LONGEST_TEXT` characters of each text, and without probabilities."""
-        texts = {name: getattr(self, name)[:LONGEST_TEXT] for name in ("text", "reasoning")}
-        refusal = self.refusal[:LONGEST_TEXT] if self.refusal else None
+        """With at most `_LONGEST_TEXT` characters of each text, and without probabilities."""
+        texts = {name: getattr(self, name)[:_LONGEST_TEXT] for name in ("text", "reasoning")}
+        refusal = self.refusal[:_LONGEST_TEXT] if self.refusal else None
         return replace(self, **texts, refusal=refusal, tokens=())
 
 
