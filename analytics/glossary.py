@@ -20,6 +20,10 @@ class Term:
     text: Any
     doc: str
 
+    @property
+    def docs(self) -> str:
+        return f"docs/{self.doc}"
+
 
 TERMS = {
     term.key: term
