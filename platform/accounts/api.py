@@ -188,7 +188,8 @@ class InvitePeopleSerializer(serializers.Serializer[Any]):
 
 
 class InvitedRowSerializer(serializers.Serializer[InvitedRow]):
-    """`link` is answered once. `seated`: the panels that a member has joined; `note`: why a member has not."""
+    """`link` is answered once. `seated`: the panels that a member has joined; `note`: why a member has not,
+    or why an invitation was not mailed."""
 
     email = serializers.CharField()
     outcome = serializers.ChoiceField([(outcome.value, outcome.name.title()) for outcome in InvitationOutcome])

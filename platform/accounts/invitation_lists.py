@@ -67,7 +67,8 @@ class InvitedPerson:
 class InvitedRow:
     """What came of one row; ``link`` is the path of the invitation's page, with its secret, and shown once.
 
-    ``seated``: the names of the panels that a member has joined; ``note``: why a member has not.
+    ``seated``: the names of the panels that a member has joined; ``note``: why a member has not, or why an invitation
+    was not mailed.
     """
 
     email: str
@@ -153,7 +154,8 @@ def invite_many(
 ) -> list[InvitedRow]:
     """Invite everybody in the list in one transaction; ``panels`` and ``spoken`` are for rows without their own.
 
-    ``send``: mail each of them their link, where the server sends mail. Refused above `MOST_MAILED_INVITATIONS`.
+    ``send``: mail each of them their link, where the server sends mail; an address gets one mail a day from a project.
+    Refused above `MOST_MAILED_INVITATIONS`.
     """
     if len(listed) > MOST_INVITED:
         sentence = _("Invite at most %d people at a time.") % MOST_INVITED
@@ -167,6 +169,8 @@ def invite_many(
         }
         open_ones = Invitation.objects.open().filter(project=project).exclude(email="")
         waiting = set(open_ones.values_list("email", flat=True))
+        lately = Invitation.objects.filter(project=project, mailed_at__gt=timezone.now() - timedelta(days=1))
+        mailed = set(lately.values_list("email", flat=True))
         for person in listed:
             chosen = person.panels or tuple(panels)
             if person.email in seen:
@@ -176,7 +180,7 @@ def invite_many(
             elif person.email in waiting:
                 rows.append(InvitedRow(email=person.email, outcome=InvitationOutcome.OPEN))
             else:
-                _invitation, secret = people.invite(
+                invitation, secret = people.invite(
                     project=project,
                     role=role,
                     created_by=created_by,
@@ -187,8 +191,18 @@ def invite_many(
                     days=days,
                 )
                 link = reverse("join", args=[secret])
-                rows.append(InvitedRow(email=person.email, outcome=InvitationOutcome.INVITED, link=link))
-                if is_mailed:
+                note = _("This address got a mail in the last 24 hours. Send them the link yourself.")
+                is_second = is_mailed and person.email in mailed
+                rows.append(
+                    InvitedRow(
+                        email=person.email,
+                        outcome=InvitationOutcome.INVITED,
+                        link=link,
+                        note=note if is_second else "",
+                    )
+                )
+                if is_mailed and not is_second:
+                    Invitation.objects.filter(pk=invitation.pk).update(mailed_at=timezone.now())
                     spoken = (*(person.languages or usual), get_language() or "en", "en")
                     with translation.override(next(tag for tag in spoken if check_for_language(tag))):
                         transaction.on_commit(_mailing(project, person.email, link, days))

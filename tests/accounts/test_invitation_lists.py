@@ -218,3 +218,31 @@ def test_a_project_and_a_person_mail_so_many_invitations_a_day(cast: Cast, setti
     assert rows_of(invited(aino, "olev@panelbench.test")) == {"olev@panelbench.test": "Invited"}
     Invitation.objects.update(created_at=timezone.now() - timedelta(days=2))
     invited(aino, "uku@panelbench.test", send="on")
+
+
+def test_an_address_gets_one_mail_a_day_from_a_project(cast: Cast, settings: Any) -> None:
+    settings.EMAIL_BACKEND = "django.core.mail.backends.locmem.EmailBackend"
+    aino, address = cast.client("aino"), "sofia@panelbench.test"
+
+    def invite_again() -> str:
+        Invitation.objects.update(revoked_at=timezone.now())
+        return rows_of(invited(aino, address, send="on"))[address]
+
+    assert invite_again() == "Invited"
+    first = Invitation.objects.get()
+    assert first.mailed_at is not None
+    second = invite_again()
+    assert second == "Invited · This address got a mail in the last 24 hours. Send them the link yourself."
+    newest = Invitation.objects.latest("pk")
+    assert newest.mailed_at is None and newest.pk != first.pk
+    Invitation.objects.update(revoked_at=timezone.now())
+    answer = aino.post(API, {"people": [{"email": address}], "send": True}, content_type="application/json").json()
+    assert answer["rows"][0]["link"] and "in the last 24 hours" in answer["rows"][0]["note"]
+    Invitation.objects.update(revoked_at=timezone.now())
+    assert rows_of(invited(aino, address)) == {address: "Invited"}, "without mail there is nothing to say"
+    Invitation.objects.update(mailed_at=timezone.now() - timedelta(hours=25))
+    assert invite_again() == "Invited"
+    zoltan = cast.client("zoltan")
+    body = {"people": [{"email": address}], "send": True}
+    other = zoltan.post("/api/v1/projects/teine/invitations/", body, content_type="application/json").json()
+    assert other["rows"][0]["note"] == "", "each project has its own count"

@@ -1345,7 +1345,9 @@ class InvitedPerson(TypedDict):
 
 
 class InvitedRow(TypedDict):
-    """`link` is answered once. `seated`: the panels that a member has joined; `note`: why a member has not."""
+    """`link` is answered once. `seated`: the panels that a member has joined; `note`: why a member has not, or why
+    an invitation was not mailed.
+    """
 
     email: str
     outcome: InvitedRowOutcomeEnum
