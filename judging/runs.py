@@ -394,7 +394,10 @@ def judging_contents(project: Project) -> list[Content]:
         (requests, ngettext_lazy("%d request", "%d requests")),
         (Verdict.objects.filter(run__project=project).count(), ngettext_lazy("%d verdict", "%d verdicts")),
         (Judge.objects.filter(project=project).count(), ngettext_lazy("%d judge", "%d judges")),
-        (GenerationPlan.objects.filter(project=project).count(), ngettext_lazy("%d plan", "%d plans")),
+        (
+            GenerationPlan.objects.filter(project=project).count(),
+            ngettext_lazy("%d generation plan", "%d generation plans"),
+        ),
     )
     asked = {*Judge.objects.filter(project=project).values_list("provider", flat=True)}
     asked |= {*PlanGenerator.objects.filter(plan__project=project).values_list("provider", flat=True)}
