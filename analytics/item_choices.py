@@ -33,7 +33,7 @@ from judging.runs import whole_run
 Sort = Literal["disagreement", "judge_error", "judge_above", "judge_below", "id", "n"]
 Measure = Literal["mode_share", "pair_difference"]
 SORTS: tuple[Sort, ...] = get_args(Sort)
-OF_JUDGE = ("judge_error", "judge_above", "judge_below")
+ERROR_ORDERS = ("judge_error", "judge_above", "judge_below")
 """Orders by the judge's error: by its size; from the judge's score far above the reference, or far below it."""
 REFERENCES = (
     "mode", "mode_split", "mode_lower", "mode_upper", "median", "mean", "minimum", "adjudicated", "adjudicated_first",
@@ -206,11 +206,11 @@ def chosen_items(campaign: Campaign, options: ItemOptions, query: QueryDict) -> 
     wrong = dict(_wrong(options, query, given, raters, panels, attributes)) | dict(_wrong_cut(options, query, where))
     if wrong:
         raise Refused(" ".join(wrong.values()), code="unknown_choice", fields=wrong)
-    if sort in OF_JUDGE and not options.judges:
+    if sort in ERROR_ORDERS and not options.judges:
         sentence = _("No judge has rated these items, so they can't be sorted by the judge's error.")
         raise Refused(sentence, code="no_judge", fields={"sort": sentence})
     criterion = _criterion(campaign, options, query.get("criterion", ""))
-    if sort in OF_JUDGE and criterion.level == Criterion.Level.NOMINAL:
+    if sort in ERROR_ORDERS and criterion.level == Criterion.Level.NOMINAL:
         sort = "judge_error"  # labels without an order are equal or not
     judge = given["judge"] or next(iter(options.judges), "")
     return ItemChoice(

@@ -32,7 +32,7 @@ JURY_RULE_NAMES = {
     "minimum": gettext_lazy("the minimum"),
 }
 REFERENCE_NAMES = {
-    "": gettext_lazy("Mean; of labels the mode"),
+    "": gettext_lazy("Mode; mean on interval scales"),
     "mode": gettext_lazy("Mode"),
     "mode_split": gettext_lazy("Mode; the median of a tie"),
     "median": gettext_lazy("Median"),

@@ -16,8 +16,11 @@ RULES: dict[str, tuple[str | None, Ties]] = {
     "minimum": ("minimum", "exclude"),
     "each": ("each", "exclude"),
 }
-"""What a judge is compared with: the rule of the reference label and what a tied mode does. The first stands for
-`usual_rule`."""
+"""What a judge is compared with: the rule of the reference label and what a tied mode does. The first is the default of
+each level of measurement: the mode, on interval scales the mean."""
+
+OF_LEVELS = frozenset({"bias", "pearson", "spearman", "kendall_tau_b"})
+"""Figures of how high the scores are: the pages about a judge take them against the panel's mean (METHODS 2)."""
 
 
 def usual_rule(level: str, *, of_classes: bool = False) -> str:

@@ -464,4 +464,5 @@ CALIBRATION = PartsPage(
         ),
     ),
     offered=_offered,
+    has_reference=True,
 )

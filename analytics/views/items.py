@@ -412,7 +412,7 @@ def _context(request: HttpRequest, campaign: Campaign, options: ItemOptions, cho
     listed = usual_judges(tuple(options.judges), hidden, chosen=[choice.judge])
     first_unusable = 1 if options.judges else 0  # labels without an order have no sign
     is_nominal = choice.criterion.level == Criterion.Level.NOMINAL
-    unusable = item_choices.OF_JUDGE[first_unusable:] if is_nominal or not options.judges else ()
+    unusable = item_choices.ERROR_ORDERS[first_unusable:] if is_nominal or not options.judges else ()
     return {
         "project": campaign.project,
         "campaign": campaign,

@@ -26,6 +26,7 @@ from analytics.answer_pages import AnswerPage, criterion_names
 from analytics.answers import computing
 from analytics.questions.asked import QuestionChoices, check_question, parsed_question, question_choices
 from analytics.questions.question import NumbersQuestion, pairs_of
+from analytics.questions.reference_rules import OF_LEVELS
 from analytics.study.choice import as_filter
 from analytics.views.explore import QuestionForm
 from analytics.views.items import shown_campaign
@@ -63,7 +64,7 @@ def judge_question(
 
     Columns by language are those of the page's question, where it names others. A section about one criterion takes the
     first one that the page's question leaves; one that pools criteria takes those on the scale of that one.
-    Where the page's question has no reference, the bias is against the panel's mean, as in decisions about judges.
+    Where the page's question has no reference, bias and correlations are against the panel's mean, as in decisions.
     """
     columns = part.columns
     if columns == "language" and question.columns not in ("", part.rows, "judge") and part.name not in OWN_COLUMNS:
@@ -84,7 +85,7 @@ def judge_question(
         pool=part.name == "pooled",
         measures=SURFACE if part.name == "surface" else (),
         variants=(),
-        reference=question.reference or ("mean" if part.name == "bias" else ""),
+        reference=question.reference or ("mean" if OF_LEVELS.issuperset(part.statistics) else ""),
     )
 
 
@@ -107,6 +108,7 @@ class PartsPage:
     the question of a section. `about`: what the page's question is about, which a section is given; it refuses a
     question that the page is not for. `pairs`: the parameters of an address, where the form has fields of its own.
     `offered`: what else the form and the page need, `nothing` among it where there is nothing to show and why.
+    `has_reference`: whether figures are against a reference label; elsewhere the bar's choice changes no question.
     """
 
     name: str
@@ -117,6 +119,7 @@ class PartsPage:
     about: Callable[[NumbersQuestion], str] = lambda _question: ""
     opening: Callable[[QuestionChoices], str] = lambda _choices: ""
     pairs: Callable[[QueryDict], list[tuple[str, str]]] = parameter_pairs
+    has_reference: bool = False
 
     @property
     def parts(self) -> dict[str, Section]:
@@ -208,7 +211,8 @@ class PartsPage:
         return {"project": campaign.project, "campaign": campaign, "page_title": self.title, "page_address": here}
 
     def _question(self, request: HttpRequest, choices: QuestionChoices) -> NumbersQuestion:
-        question = parsed_question(self.pairs(request.GET))
+        pairs = self.pairs(request.GET)
+        question = parsed_question([pair for pair in pairs if self.has_reference or pair[0] != "reference"])
         self.about(question)
         check_question(question, choices)
         return question

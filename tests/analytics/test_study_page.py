@@ -24,7 +24,9 @@ from analytics.study.picture_files import PICTURES
 from analytics.study.preparing import SETTLED, settled_campaigns, stale_questions, study_lacks
 from analytics.study.study import CampaignStudy
 from analytics.views.agreement import AGREEMENT as AGREEMENT_PAGE
+from analytics.views.calibration import CALIBRATION
 from analytics.views.explore import QuestionForm
+from analytics.views.parts import judge_question
 from annotation import campaigns
 from annotation.models import Campaign
 from judging.models import Judge
@@ -262,6 +264,21 @@ def test_what_is_no_picture_is_not_found(cast: Cast, judged: Campaign) -> None:
     for name in ("nothing.svg", "bias.exe", "bias.csv"):
         assert cast.client("boris").get(f"/p/kassa/numbers/{judged.pk}/study/{name}").status_code == 404
     assert cast.client("maarika").get(f"/p/kassa/numbers/{judged.pk}/study/bias.svg").status_code in (403, 404)
+
+
+@pytest.mark.parametrize("name", ["results", "planner", "agreement", "calibration"])
+def test_a_reference_changes_the_questions_of_pages_that_have_one(cast: Cast, judged: Campaign, name: str) -> None:
+    shown = cast.client("boris").get(f"/p/kassa/numbers/{judged.pk}/{name}/?reference=each")
+    assert shown.context["question"].reference == ("each" if name == "calibration" else "")
+    sections = cast.client("boris").get(f"/p/kassa/numbers/{judged.pk}/all/?judge=Bert&reference=each").content.decode()
+    assert f"/{name}/?judge=Bert&amp;reference=each" in sections
+
+
+def test_levels_are_against_the_mean_where_nobody_has_chosen(judged: Campaign) -> None:
+    choices, usual = question_choices(judged), NumbersQuestion()
+    rules = {part.name: judge_question(judged, part, usual, choices).reference for part in CALIBRATION.sections}
+    assert {name for name, rule in rules.items() if rule} == {"bias", "correlation", "pooled"}
+    assert rules["correlation"] == rules["bias"] == "mean"
 
 
 def test_the_worst_items_of_a_decision_are_those_of_the_list(cast: Cast, judged: Campaign) -> None:
