@@ -93,6 +93,7 @@ def test_a_project_gets_another_name_and_keeps_its_address(cast: Cast) -> None:
     assert 'value="Kassa"' in aino.get(SETTINGS).content.decode()
     page = aino.post(f"{SETTINGS}name/", {"name": "Kassa 2026", "description": "Receipts."}, follow=True)
     assert "Kassa 2026" in page.content.decode()
+    assert 'title="Kassa 2026 · Lead"' in page.content.decode(), "a long name is cut in the menu, and whole here"
     assert Project.objects.get(slug="kassa").description == "Receipts."
     assert AuditEntry.objects.first().fields == ["description", "name"]
     assert aino.post(f"{SETTINGS}name/", {"name": " "}).status_code == 422
