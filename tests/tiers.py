@@ -24,7 +24,8 @@ STATISTICS = ("analytics/stats/*", "bench/*")
 IMPORTS = ("annotation/imports/*", "annotation/readers/*", "annotation/models/*", "judging/imports/*", "examples/*")
 STORED = ("*/migrations/*", "*/models.py", "*/models/*", "*/backup*", "*/bundle*", "platform/panelbench/*")
 SERVED = ("platform/*", "*/api/*", "*/api.py", "*/urls.py", "docker-compose.yml", "Dockerfile", ".env.example")
-PAGES = ("templates/*", "static/*", "locale/*", "platform/*", "annotation/*", "judging/*", "analytics/[!s]*")
+NUMBERS = ("analytics/[!s]*", "analytics/s[!t]*", "analytics/study/*")  # without `analytics/stats`
+PAGES = ("templates/*", "static/*", "locale/*", "platform/*", "annotation/*", "judging/*", *NUMBERS)
 INSTALLED = ("platform/*", "static/*", "locale/*", "templates/*", "*/migrations/*")
 
 NIGHTLY: Mapping[str, tuple[str, ...]] = {
