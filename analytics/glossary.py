@@ -50,8 +50,8 @@ TERMS = {
             "kappa",
             _("Cohen’s κ"),
             _(
-                "Agreement of two raters beyond chance, on items that both scored. On ordered scales large "
-                "differences count more than small ones."
+                "Agreement beyond chance of two raters, or of a judge and the reference, on items that both scored. "
+                "On ordered scales large differences count more than small ones."
             ),
             "methods/agreement.md#cohens-kappa",
         ),
@@ -59,8 +59,8 @@ TERMS = {
             "icc",
             _("ICC"),
             _(
-                "The share of the differences between scores that comes from the items and not from the raters. 1"
-                " means that raters do not matter."
+                "The share of the differences between scores that comes from the items. At 1, raters agree on every "
+                "item; the variants ICC(3) ignore that some always score lower."
             ),
             "methods/agreement.md#intraclass-correlation",
         ),
@@ -77,8 +77,8 @@ TERMS = {
             "interval",
             _("Interval"),
             _(
-                "The range in which the true value lies with the stated confidence, usually 95%. A wide one means"
-                " that few independent items stand behind the figure."
+                "The range in which the true value lies with the stated confidence, usually 95%. A wide one says "
+                "little: few independent items, or scores that vary much."
             ),
             "methods/agreement.md#rules-for-all-figures",
         ),
@@ -98,8 +98,8 @@ TERMS = {
             "approximate",
             _("Approximate"),
             _(
-                "This kind of interval contains the true value somewhat less often than it says. Do not decide by"
-                " a hair’s breadth."
+                "This kind of interval contains the true value only about as often as it says, sometimes less. Do not "
+                "decide by a hair’s breadth."
             ),
             "methods/agreement.md#rules-for-all-figures",
         ),
@@ -123,7 +123,7 @@ TERMS = {
             _("Bias"),
             _(
                 "The mean of the judge’s score less that of the people on the same items, in points. Above 0 the "
-                "judge is too generous."
+                "judge scores higher than they do."
             ),
             "methods/calibration.md#errors-mae-rmse-bias",
         ),
@@ -146,8 +146,8 @@ TERMS = {
             "ceiling",
             _("Ceiling"),
             _(
-                "How well one annotator agrees with the others in the same comparison. A judge can hardly be "
-                "expected to do better."
+                "How well one annotator agrees with the others in the same comparison. A judge that reaches it "
+                "agrees with people as well as one of them does; some judges agree better."
             ),
             "methods/calibration.md#the-human-ceiling-ceiling_accuracy-ceiling_mae-ceiling_pearson",
         ),
@@ -155,8 +155,8 @@ TERMS = {
             "omega",
             _("Alternative annotator test"),
             _(
-                "Whether the judge could take the place of a person: ω is the share of annotators whom it matches"
-                " at least as well as the others do."
+                "Whether the judge could take the place of a person. ω is the share of annotators whom it could "
+                "replace: a test shows that it matches the others no worse, up to a tolerance."
             ),
             "methods/calibration.md#the-alternative-annotator-test-alt_test_omega-alt_test_rho",
         ),
@@ -181,7 +181,10 @@ TERMS = {
         Term(
             "correction",
             _("Correction"),
-            _("The judge’s mean over all items, moved by the error that it has on the items that people rated, too."),
+            _(
+                "A mean over all items from the judge’s scores, less its error on the items that people rated, too. "
+                "The better the judge follows people, the more its scores count."
+            ),
             "methods/correction.md",
         ),
         Term(
@@ -194,8 +197,8 @@ TERMS = {
             "infit",
             _("Infit"),
             _(
-                "How well a rater’s scores follow the model: near 1 as expected, above 1.5 erratic, below 0.5 "
-                "nearly always the same."
+                "How well a rater’s scores follow the model: near 1 as expected, above 1.5 erratic, below 0.5 more "
+                "predictable than expected."
             ),
             "methods/raters.md#severity-on-one-scale-many-facet-rasch",
         ),
@@ -239,8 +242,8 @@ TERMS = {
             "pareto",
             _("Pareto line"),
             _(
-                "The judges that nobody beats in both cost and agreement. Any other is dearer or agrees less than"
-                " one of them."
+                "A judge is on it if no other agrees better at the same or a lower cost, or equally well at a lower "
+                "cost. Every other judge is beaten so by one on the line."
             ),
             "methods/comparison.md#cost",
         ),
@@ -248,7 +251,7 @@ TERMS = {
             "flip",
             _("Changed scores"),
             _(
-                "The share of scores that are different when the judge is asked the same again. A judge that "
+                "The share of items that get different scores when the judge is asked the same again. A judge that "
                 "often changes its mind needs several repeats."
             ),
             "methods/audits.md",

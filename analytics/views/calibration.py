@@ -441,8 +441,8 @@ CALIBRATION = PartsPage(
             title=gettext_lazy("Human ceiling"),
             about=gettext_lazy(
                 "How well the judge agrees with all annotators but one, minus how well that annotator agrees with the "
-                "same others. The latter is the human ceiling: no judge is expected to agree with people better than "
-                "people do."
+                "same others. The latter is the human ceiling: above 0, the judge agrees with people better than one "
+                "of them does."
             ),
             empty=gettext_lazy("The human ceiling needs items that two annotators and the judge scored."),
             terms=("ceiling",),

@@ -61,7 +61,9 @@ def _severity(shown: ShownSection) -> None:
 def _infit(row: EstimateRow | None) -> list[str]:
     if row is None or row["value"] is None:
         return []
-    words = _("erratic") if row["value"] > ERRATIC else _("nearly always the same") if row["value"] < MUTED else ""
+    words = (
+        _("erratic") if row["value"] > ERRATIC else _("more predictable than expected") if row["value"] < MUTED else ""
+    )
     number = _("infit %s") % Figure.of(row).number
     return [f"{number}, {words}" if words else number]
 
@@ -170,8 +172,8 @@ RATER_MODELS = PartsPage(
             about=gettext_lazy(
                 "Beyond agreement: who scores lower or higher than the panel, whatever items each of them had. "
                 "Many-facet Rasch model, from pairs of scores on one item, in logits. 0 is the mean annotator; below "
-                "0: lower scores. Infit is near 1 where the model fits, above 1.5 erratic, below 0.5 nearly always the "
-                "same."
+                "0: lower scores. Infit is near 1 where the model fits, above 1.5 erratic, below 0.5 more predictable "
+                "than expected."
             ),
             empty=gettext_lazy("This needs raters who scored the same items, on a scale with an order."),
             terms=("severity", "infit", "interval", "cluster"),
