@@ -163,7 +163,7 @@ _EMPTY = gettext_lazy("This needs two annotators who score the same items.")
 def _severities(shown: ShownSection) -> None:
     def build(found: CellRows) -> GridCell:
         row = found.get("annotators.severity")
-        return figure_cell(shown.page, row, is_difference=True) if row else NOTHING
+        return figure_cell(shown.page, row, inked=False, is_difference=True) if row else NOTHING
 
     shown.cells_of(build)
     severities_in_words(shown, "annotators.severity")

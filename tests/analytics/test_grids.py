@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from django.template.loader import render_to_string
+
 from analytics.grids import NOTHING, CellRows, Grid, GridCell, GridRow, grid, in_order, rows_by
 
 
@@ -73,3 +75,15 @@ def test_figures_of_a_long_table_stand_alone_first_and_of_very_many_rows_those_w
     assert len(table(50).brief) == 50
     assert [row.name for row in table(60, frozenset({3, 58})).brief] == ["r 3", "r 58"]
     assert len(table(60).brief) == 50
+
+
+def brief(cells: tuple[GridCell, ...]) -> str:
+    """What the page shows of a long table, figures alone."""
+    rows = tuple(GridRow(f"r {place}", (cell,)) for place, cell in enumerate(cells))
+    return render_to_string("analytics/_grid_brief.html", {"grid": Grid("Rater", ("Fluency",), rows)})
+
+
+def test_a_clear_figure_is_marked_whether_or_not_it_is_coloured() -> None:
+    page = brief((GridCell("+0.50", is_clear=True, bin=4), GridCell("0.40", bin=3)))
+    assert page.count(" data-clear") == 1
+    assert '<td class="num" data-bin="4" data-clear>+0.50' in page

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import html
 import io
+import re
 from collections import Counter
 from datetime import date, timedelta
 from decimal import Decimal
@@ -105,6 +106,23 @@ def test_a_severe_annotator_is_flagged_with_interval_and_items(cast: Cast) -> No
     here = f"/p/kassa/numbers/{campaign.pk}/annotators/"
     page = html.unescape(scene.answered(cast.client("aino"), campaign, here).content.decode())
     assert "stern" in page and "−1.00" in page
+
+
+def test_a_clear_severity_is_marked_and_none_has_a_colour_of_agreement(cast: Cast) -> None:
+    """21 annotators and two criteria: so many figures stand alone first."""
+    campaign = make.campaign(cast.kassa, items=30)
+    rng = np.random.default_rng(7)
+    given: dict[str, dict[str, list[float | None]]] = {
+        key: {f"R{place:02}": [*map(float, rng.integers(0, top, 30))] for place in range(21)}
+        for key, top in (("fluency", 4), ("coherence", 2))
+    }
+    given["fluency"] |= {"R00": [0.0] * 30, "R01": [3.0] * 30}
+    make.rated(campaign, given)
+    page = scene.answered(cast.client("aino"), campaign, f"/p/kassa/numbers/{campaign.pk}/annotators/").content.decode()
+    (table,) = re.findall(r'<table class="table table-compact agreement-brief">.*?</table>', page, re.DOTALL)
+    assert "data-bin" not in table
+    marked = re.findall(r"<td[^>]* data-clear[^>]*>(?:<a[^>]*>)?(−?)[0-9.]+", table)
+    assert set(marked) == {"−", ""}
 
 
 def test_researchers_and_annotators_do_not_see_it(cast: Cast, duty: Duty) -> None:
