@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from html import escape
+from math import erfc, sqrt
 from typing import Any
 from urllib.parse import urlencode
 
@@ -253,6 +254,30 @@ class Figure:
         else:
             text, suffix = f"{value:+.{self._decimals}f}" if self._written == "signed" else f"{value:.2f}", ""
         return left_to_right((text.lstrip("+-") if float(text) == 0 else text.replace("-", MINUS)) + suffix)
+
+
+def clear_together(differences: Sequence[Figure], *, confidence: float = 0.95) -> list[bool]:
+    """Which of these differences from 0 are clear after Holm's correction (1979) for all of them, in their order.
+
+    A difference without a p has that of a normal distribution with the width of its interval.
+    """
+    p_values = [_p_of_difference(figure, confidence) for figure in differences]
+    clear = [False] * len(differences)
+    for done, place in enumerate(sorted(range(len(differences)), key=p_values.__getitem__)):
+        if p_values[place] * (len(differences) - done) >= ALPHA:
+            break  # nor is any with a larger p
+        clear[place] = differences[place].excludes_zero
+    return clear
+
+
+def _p_of_difference(figure: Figure, confidence: float) -> float:
+    if figure.p is not None:
+        return figure.p
+    if figure.value is None or figure.low is None or figure.high is None:
+        return 1.0
+    half = statistics.NormalDist().inv_cdf((1 + confidence) / 2)
+    standard_error = (figure.high - figure.low) / (2 * half)
+    return erfc(abs(figure.value) / standard_error / sqrt(2)) if standard_error > 0 else float(figure.value == 0)
 
 
 @dataclass(frozen=True, slots=True)

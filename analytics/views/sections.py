@@ -6,7 +6,7 @@ A page is a list of `Section`. What most of them need to build their tables is h
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any
 
@@ -15,7 +15,7 @@ from django.utils.translation import ngettext
 
 from analytics.answer_pages import MOST_MATRICES, AnswerPage, ShownCell
 from analytics.figure_words import translated_message
-from analytics.figures import SMALL, Figure, HeatCell
+from analytics.figures import SMALL, Figure, HeatCell, clear_together
 from analytics.grids import (
     NOTHING,
     CellRows,
@@ -244,22 +244,58 @@ def plain_cells(shown: ShownSection) -> None:
 
 
 def severities_in_words(shown: ShownSection, statistic: str) -> None:
-    """Above the tables: how many differences of raters are clear, and who is lower or higher most often."""
-    figures = [(text_of(row, "annotator"), Figure.of(row)) for row in shown.of(statistic)]
-    figures = [(name, figure) for name, figure in figures if figure.has_interval]
-    if not shown.grids or len(figures) < FEWEST_SHARED_CELLS:
-        return
-    clear = [(name, (figure.value or 0) > 0) for name, figure in figures if figure.is_clear]
-    counts = {"clear": len(clear), "all": len(figures)}
-    counts["chance"] = max(1, round(len(figures) * (1 - shown.question.confidence)))
+    """Above the tables: how many differences of raters are clear, and who is lower or higher."""
+    if shown.grids:
+        shown.answers += severity_sentences(shown.of(statistic), shown.question.confidence)
+
+
+def severity_sentences(rows: Iterable[EstimateRow], confidence: float) -> list[str]:
+    """How many severities leave out 0, how many would by chance, and who is lower or higher after Holm's correction."""
+    figures = [(row, figure) for row in rows if (figure := Figure.of(row)).has_interval]
+    if len(figures) < FEWEST_SHARED_CELLS:
+        return []
+    by_chance = round(len(figures) * (1 - confidence), 6)
+    counts = {"clear": sum(figure.excludes_zero for _row, figure in figures), "all": len(figures)}
     sentence = _(
         "The interval leaves out 0 in %(clear)d of %(all)d cells; without any difference it would in about %(chance)d."
     )
-    shown.answers.append(sentence % counts)
-    for is_higher, words in ((False, _("Lower most often: %s.")), (True, _("Higher most often: %s."))):
-        often = Counter(name for name, higher in clear if higher == is_higher).most_common(MOST_OFTEN)
-        if often:
-            shown.answers.append(words % ", ".join(f"{name} ({n})" for name, n in often))
+    if by_chance < 1:
+        sentence = _(
+            "The interval leaves out 0 in %(clear)d of %(all)d cells; without any difference it would in fewer than 1 "
+            "on average."
+        )
+    found = [sentence % {**counts, "chance": round(by_chance)}]
+    certain = clear_together([figure for _row, figure in figures], confidence=confidence)
+    lower, higher = Counter[str](), Counter[str]()
+    for (row, figure), is_certain in zip(figures, certain, strict=True):
+        name = text_of(row, "annotator")
+        if is_certain:
+            side = higher if (figure.value or 0) > 0 else lower
+            side[_("%s (judge)") % name if row.get("judge") else name] += 1
+    if not lower and not higher:
+        return [
+            *found,
+            _("No difference is clear after a correction for %d comparisons (Holm, approximate).") % len(figures),
+        ]
+    corrected = {"n": len(figures)}
+    if lower:
+        words = _("Lower also after a correction for %(n)d comparisons (Holm, approximate): %(names)s.")
+        found.append(words % {**corrected, "names": _most_often(lower)})
+    if higher:
+        words = _("Higher also after a correction for %(n)d comparisons (Holm, approximate): %(names)s.")
+        found.append(words % {**corrected, "names": _most_often(higher)})
+    return found
+
+
+def _most_often(counted: Counter[str]) -> str:
+    """The names with the largest counts, and how many more there are: those with equal counts are named or none is."""
+    most = counted.most_common()
+    left = [n for _name, n in most[MOST_OFTEN:]]
+    named = [f"{name} ({n})" for name, n in most[:MOST_OFTEN] if not left or n > left[0]]
+    more = len(most) - len(named)
+    if not named:
+        return ngettext("%d rater", "%d raters", more) % more
+    return ", ".join(named) + (f" + {more}" if more else "")
 
 
 def cells_by_variant(

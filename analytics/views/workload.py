@@ -6,7 +6,6 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
 from decimal import Decimal, InvalidOperation
-from math import erfc, sqrt
 from typing import Any
 from urllib.parse import urlencode
 
@@ -23,7 +22,7 @@ from django.views.decorators.http import require_POST, require_safe
 from accounts import access, audit, refusals
 from accounts.models import Role, User
 from analytics import agreement, answer_pages, page_cache, tasks, workload
-from analytics.figures import ALPHA, Figure
+from analytics.figures import Figure, clear_together
 from analytics.grids import NOTHING, CellRows, GridCell
 from analytics.questions.asked import QuestionChoices, question_of
 from analytics.questions.question import NumbersQuestion
@@ -92,11 +91,9 @@ def severity_flags(estimates: list[Mapping[str, Any]]) -> dict[str, list[str]]:
         (row, figure) for row, figure in figures if figure.n_items >= _FEWEST_SHARED and figure.low is not None
     ]
     found: dict[str, list[str]] = defaultdict(list)
-    ordered = sorted(looked_at, key=lambda one: _p_value(one[1]))
-    for place, (row, figure) in enumerate(ordered):
-        if _p_value(figure) * (len(ordered) - place) >= ALPHA:
-            break  # Holm 1979: nor is any with a larger p
-        if not figure.excludes_zero:
+    clear = clear_together([figure for _row, figure in looked_at])
+    for (row, figure), is_clear in zip(looked_at, clear, strict=True):
+        if not is_clear:
             continue
         sentence = _(
             "Gives lower scores than the others on %(criterion)s: %(value)s %(interval)s points, %(n)d items. Clear "
@@ -108,18 +105,8 @@ def severity_flags(estimates: list[Mapping[str, Any]]) -> dict[str, list[str]]:
                 "Clear also after a correction for %(family)d comparisons (Holm, approximate)."
             )
         about = {"criterion": row["criterion"], "value": figure.number, "interval": figure.interval}
-        found[row["annotator"]].append(sentence % {**about, "n": figure.n_items, "family": len(ordered)})
+        found[row["annotator"]].append(sentence % {**about, "n": figure.n_items, "family": len(looked_at)})
     return found
-
-
-def _p_value(figure: Figure) -> float:
-    """The two-sided p of a difference from 0: its own, else of a normal distribution with the 95 % interval's width."""
-    if figure.p is not None:
-        return figure.p
-    if figure.value is None or figure.low is None or figure.high is None:
-        return 1.0
-    standard_error = (figure.high - figure.low) / (2 * 1.96)
-    return erfc(abs(figure.value) / standard_error / sqrt(2)) if standard_error > 0 else float(figure.value == 0)
 
 
 @require_POST

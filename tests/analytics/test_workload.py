@@ -22,6 +22,7 @@ from statsmodels.stats.proportion import proportion_confint
 
 from accounts.models import AuditEntry
 from analytics import workload
+from analytics.views.sections import severity_sentences
 from analytics.views.workload import severity_flags, severity_question
 from annotation import pay
 from annotation.desk import service
@@ -90,6 +91,38 @@ def test_flags_of_severity_are_corrected_for_their_number() -> None:
     flagged = severity_flags([*rows, severity_row("A20", -0.4, 0.196)])
     assert set(flagged) == {"A20"}
     assert "lower scores" in flagged["A20"][0] and "a correction for 20 comparisons" in flagged["A20"][0]
+
+
+def test_nobody_is_named_without_a_difference_that_is_clear_after_correction() -> None:
+    """By hand, as above: of 20 cells one with p = .0278, then one more with p = 6e-5."""
+    rows = [severity_row(f"A{n:02}", 0.22 if n < 2 else 0.01, 0.196) for n in range(1, 21)]
+    assert severity_sentences(rows, 0.95) == [
+        "The interval leaves out 0 in 1 of 20 cells; without any difference it would in about 1.",
+        "No difference is clear after a correction for 20 comparisons (Holm, approximate).",
+    ]
+    judge = {**severity_row("قاضٍ 'J'", -0.4, 0.196), "judge": "قاضٍ 'J'"}
+    assert severity_sentences([*rows[:-1], judge], 0.95)[1:] == [
+        "Lower also after a correction for 20 comparisons (Holm, approximate): قاضٍ 'J' (judge) (1)."
+    ]
+    assert severity_sentences(rows[:3], 0.95) == []
+
+
+def test_few_cells_would_leave_out_0_less_than_once_by_chance() -> None:
+    rows = [severity_row(f"A{n}", 0.01, 0.196) for n in range(4)]
+    assert "in fewer than 1 on average." in severity_sentences(rows, 0.95)[0]
+
+
+@pytest.mark.parametrize(
+    ("counts", "names"),
+    [
+        ((3, 2, 1, 1), "A0 (3), A1 (2), A2 (1), A3 (1)"),
+        ((3, 2, 1, 1, 1), "A0 (3), A1 (2) + 3"),
+        ((1, 1, 1, 1, 1), "5 raters"),
+    ],
+)
+def test_equal_counts_are_named_together_or_not(counts: tuple[int, ...], names: str) -> None:
+    rows = [severity_row(f"A{rater}", 1.0, 0.1) for rater, n in enumerate(counts) for _cell in range(n)]
+    assert severity_sentences(rows, 0.95)[1].endswith(f": {names}.")
 
 
 def test_the_others_are_without_those_who_are_paused(cast: Cast) -> None:
