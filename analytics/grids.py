@@ -84,14 +84,23 @@ class Grid:
 
     @property
     def brief(self) -> tuple[GridRow, ...]:
-        """The rows whose figures stand alone; of very many those with a clear difference, else the first."""
-        most = MOST_ALONE // max(len(self.columns), 1)
-        clear = [row for row in self.rows if any(cell.is_clear for cell in row.cells)]
-        return self.rows if len(self.rows) <= most else tuple(clear or self.rows)[:most]
+        """The rows whose figures stand alone; of very many first those with a clear difference, then the first."""
+        most = max(1, MOST_ALONE // max(len(self.columns), 1))
+        is_plain = [not any(cell.is_clear for cell in row.cells) for row in self.rows]
+        chosen = sorted(range(len(self.rows)), key=is_plain.__getitem__)[:most]
+        return tuple(self.rows[place] for place in sorted(chosen))
 
     @property
     def n_clear(self) -> int:
         return sum(cell.is_clear for row in self.rows for cell in row.cells)
+
+    @property
+    def has_few(self) -> bool:
+        return any(cell.few or cell.is_few for row in self.rows for cell in row.cells)
+
+    @property
+    def has_warning(self) -> bool:
+        return any(cell.warning for row in self.rows for cell in row.cells)
 
     @property
     def groups(self) -> list[tuple[str, list[GridRow]]]:

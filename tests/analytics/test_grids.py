@@ -73,8 +73,10 @@ def test_figures_of_a_long_table_stand_alone_first_and_of_very_many_rows_those_w
     assert not table(20).is_long and table(21).is_long
     assert not table(60, with_words=True).is_long, "a column of words says nothing without its lines"
     assert len(table(50).brief) == 50
-    assert [row.name for row in table(60, frozenset({3, 58})).brief] == ["r 3", "r 58"]
-    assert len(table(60).brief) == 50
+    assert [row.name for row in table(60, frozenset({3, 58})).brief] == [*(f"r {n}" for n in range(49)), "r 58"]
+    assert len(table(60, frozenset({3, 58})).brief) == len(table(60).brief) == 50
+    wide = tuple(GridRow(name, tuple(GridCell("0.1", ("n",)) for _column in range(101))) for name in "ab")
+    assert [row.name for row in Grid("Rater", tuple(map(str, range(101))), wide).brief] == ["a"]
 
 
 def brief(cells: tuple[GridCell, ...]) -> str:
@@ -87,3 +89,19 @@ def test_a_clear_figure_is_marked_whether_or_not_it_is_coloured() -> None:
     page = brief((GridCell("+0.50", is_clear=True, bin=4), GridCell("0.40", bin=3)))
     assert page.count(" data-clear") == 1
     assert '<td class="num" data-bin="4" data-clear>+0.50' in page
+
+
+def test_rows_that_were_chosen_for_a_marked_figure_are_said_to_be() -> None:
+    page = brief((*(GridCell("+0.10") for _row in range(119)), GridCell("+0.90", is_clear=True)))
+    assert "100 of 120 rows, first those with a marked figure; the others are below." in page
+    assert "100 of 120 rows; the others are below." in brief(tuple(GridCell("+0.10") for _row in range(120)))
+
+
+def test_a_figure_alone_shows_that_it_is_preliminary_or_has_a_warning() -> None:
+    few = GridCell("0.91", few="fewer than 30 items", title="Bootstrap <b>")
+    page = brief((few, GridCell("0.91", is_few=True), GridCell("0.1", warning="95% of the scores are “4”"), NOTHING))
+    assert page.count('<td class="num few"') == 2 and 'title="Bootstrap &lt;b&gt;"' in page
+    assert '0.1 <abbr title="95% of the scores are “4”">!</abbr>' in page
+    assert "Grey: preliminary" in page and "“!”: the full table has a warning about this figure." in page
+    plain = brief((GridCell("0.91"),))
+    assert "Grey" not in plain and "warning" not in plain
