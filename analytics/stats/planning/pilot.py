@@ -549,7 +549,7 @@ def _budget(
     """The budget's share of each language, by its widest-spread criterion; why a language has none (``doubts``)."""
     if goals.budget is None:
         return
-    for language in doubts.keys() - spread.keys():
+    for language in sorted(doubts.keys() - spread.keys()):  # a set has another order in each process
         none = Estimate(statistic="labels_affordable", value=None, reason=doubts[language])
         yield CellEstimate(estimate=none, language=language)
     if not spread:
