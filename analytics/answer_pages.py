@@ -17,7 +17,7 @@ from accounts.models import Job, User
 from accounts.refusals import Refused
 from analytics.answers import snapshots
 from analytics.figure_words import translated_message
-from analytics.figures import SHARE_LEFT_OUT, SMALL, Figure
+from analytics.figures import SHARE_LEFT_OUT, SMALL, Figure, rule_of_items
 from analytics.grids import in_order, plain_value, shared_counts
 from analytics.item_choices import ASKED_RULES, ATTRIBUTE, COMPARED, CUT, NOT_OF_ONE_ITEM
 from analytics.models import Computation, Snapshot
@@ -270,13 +270,11 @@ class AnswerPage:
 
     def _reference(self, row: Mapping[str, Any]) -> list[tuple[str, str]]:
         """The rule that settles the panel's score, where a row is compared with it; and that both scores are there."""
-        rule, ties = row.get("reference"), self.question.rule[1]
-        if rule == "mode" and ties != "exclude":
-            rule = f"mode_{'split' if ties == 'median' else ties}"
+        rule = rule_of_items(row.get("reference") or "", self.question.rule[1])
         if rule not in ASKED_RULES:
             return []
         compared = [("compared", COMPARED)] if row.get("judge") and rule not in NOT_OF_ONE_ITEM else []
-        return [("reference", str(rule)), *compared] if rule != usual_rule("ordinal") else compared
+        return [("reference", rule), *compared] if rule != usual_rule("ordinal") else compared
 
     def _wanted(self, row: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
         """What a row's items have in common, by column: from the question's filters, and from the row's own cell."""

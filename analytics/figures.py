@@ -29,10 +29,23 @@ SMALL = 30
 ALPHA = 0.05
 """Of the corrected p of a difference."""
 MINUS = "−"
-NAMED_RULES = ("mode", "mode_split", "median", "minimum", "each", "dawid_skene", "adjudicated", "adjudicated_first")
+NAMED_RULES = (
+    "mode", "mode_split", "mode_lower", "mode_upper", "median", "minimum", "each", "dawid_skene", "adjudicated",
+    "adjudicated_first",
+)  # fmt: skip
 """Rules of reference for which a list of items is asked by name; without one it takes the mean, of labels the mode."""
 
 _TRANSLATED = ("reason", "interval_reason", "note")
+
+
+def rule_of_items(reference: str, ties: str = "exclude") -> str:
+    """The rule by which a list of items has the reference of a figure: what a tied mode does is part of its name.
+
+    `reference`: as an estimate states it, "mode, ties: median". `ties`: of its question, where it states none.
+    """
+    rule, _sign, stated = reference.partition(", ties: ")
+    ties = stated or ties
+    return f"mode_{'split' if ties == 'median' else ties}" if rule == "mode" and ties != "exclude" else rule
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,10 +183,7 @@ class Figure:
     @property
     def item_rule(self) -> str:
         """The rule under which the list of items shows this figure's reference; "" for the usual one, the mean."""
-        rule, _sign, ties = (self.reference or "").partition(", ties: ")
-        if ties in ("lower", "upper"):
-            return f"mode_{ties}"
-        rule = "mode_split" if ties == "median" else rule
+        rule = rule_of_items(self.reference or "")
         return rule if rule in NAMED_RULES else ""
 
     @property

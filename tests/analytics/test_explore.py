@@ -293,6 +293,9 @@ def test_a_cell_leads_to_the_items_by_its_rule_and_panels(cast: Cast, campaign: 
         return [html.unescape(found) for found in re.findall(r'href="/p/kassa/numbers/\d+/items/\?([^"]*)"', page)]
 
     assert all("reference=median" in link for link in links("reference=median")) and links("reference=median")
+    for query, rule in {"reference=mode_split": "mode_split", "reference=mode&ties=lower": "mode_lower"}.items():
+        found = [link for link in links(query) if "criterion=" in link]  # it is stated as "mode, ties: median"
+        assert found and all(f"reference={rule}&compared=only" in link for link in found), found
     by_each = links("reference=each")  # no rule for one item: the list names it and says which rule it uses instead
     assert by_each and all("reference=each" in link and "compared=" not in link for link in by_each)
     assert links("level=nominal") and all("min_seconds=5" in link for link in links("min_seconds=5"))
