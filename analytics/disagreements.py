@@ -21,6 +21,7 @@ from django.utils.translation import gettext as _
 from accounts.inputs import whole_number, without_nul
 from accounts.models import User
 from accounts.refusals import Refused
+from analytics.answers.revisions import code_version
 from analytics.item_choices import CHUNK, default_rule
 from analytics.items import reference_score, signed_error
 from analytics.ratings.raters import newest_runs, rater_names
@@ -244,8 +245,8 @@ def _first_scores(run: JudgeRun, criteria: Iterable[int]) -> Iterator[tuple[int,
 
 
 def measured_items(campaign: Campaign, choice: QueueChoice) -> tuple[dict[int, tuple[int, dict[int, float]]], int]:
-    """The same, kept until a rating or a verdict changes."""
-    about = [campaigns.revision(campaign), choice.order, choice.criterion.pk if choice.criterion else 0]
+    """The same, kept until a rating, a verdict or the code changes."""
+    about = [code_version(), campaigns.revision(campaign), choice.order, choice.criterion.pk if choice.criterion else 0]
     if choice.run is not None:
         about += [choice.run.pk, runs.run_revision([choice.run])]
     digest = hashlib.sha256(repr(about).encode()).hexdigest()

@@ -53,8 +53,8 @@ _MEASURES = {
     "na": gettext_lazy("The smaller of two shares: raters who gave a score, and raters who gave N/A."),
     "critical": gettext_lazy("The smaller share: of those who gave the critical mark, and of those who did not."),
     "judge": gettext_lazy(
-        "Distance of the judge's first score from the panel's mode (interval scales: mean), divided by the width of "
-        "the scale. An item with a tied mode has none."
+        "Distance of the judge's first score from the panel's mean (labels: mode), divided by the width of "
+        "the scale. Labels with a tied mode have none."
     ),
 }
 

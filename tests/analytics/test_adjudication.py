@@ -173,7 +173,8 @@ def test_names_are_hidden_and_codes_hold_for_one_item(cast: Cast, campaign: Camp
 def test_a_verdict_is_shown_only_in_a_queue_by_judge_and_after_the_decision(cast: Cast, campaign: Campaign) -> None:
     client = cast.client("aino")
     by_judge = address(campaign, "d1", order="judge")
-    assert listed(read(client, address(campaign, order="judge")))[0] == "d1"
+    queue = read(client, address(campaign, order="judge"))
+    assert listed(queue)[0] == "d1" and "from the panel's mean (labels: mode)" in queue
     assert "gave: 0" not in read(client, by_judge)
     assert "value in this queue" not in read(client, by_judge), "with the panel's score it gives the verdict"
     assert re.findall(r'</th><td class="num">([^<]+)<', read(client, address(campaign, order="judge")))[0] == "–"
