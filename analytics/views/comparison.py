@@ -226,32 +226,68 @@ class ComparisonPage:
 
     @property
     def answers(self) -> list[str]:
-        """What the table of cells comes to: whose mean is best, and which judges certainly differ from `against`."""
+        """What the table of cells comes to: whose value is best, who may be as good, and who differs from `against`."""
         whole = {name: figure for name, figure in self._on_the_whole.items() if figure.value is not None}
-        if len(whole) < 2 or self.against not in whole:
+        if not whole:
+            return []
+        rested = {name: (figure.note, figure.n_items) for name, figure in whole.items()}
+        first = next(iter(rested.values()))
+        equal = [name for name in whole if rested[name] == first]
+        if len(equal) < 2:
             return []
         sign = -1 if self.lower_is_better else 1
-        best = max(whole, key=lambda name: sign * (whole[name].value or 0.0))
-        value = f"{whole[best].number} {whole[best].interval}".strip()
-        found = [_("Best on the whole: %(judge)s, %(value)s.") % {"judge": self.short(best), "value": value}]
-        kinds: dict[str, list[str]] = {"worse": [], "better": [], "unclear": []}
-        cell = (None, None) if any(row["criterion"] is None for row, _figure in self.figures("")) else self.cells[0]
-        for name in whole:
-            difference = self._differences.get((name, cell))
-            if name == self.against or difference is None or difference.value is None:
-                continue
-            is_better = sign * difference.value > 0
-            kinds[("better" if is_better else "worse") if difference.is_clear else "unclear"].append(self.short(name))
+        best = max(equal, key=lambda name: sign * (whole[name].value or 0.0))
+        found = self._best_in_words(best, whole[best], equal)
+        kinds = self._compared_kinds(equal, self.against)
         words = {
             "worse": _("Certainly worse than %(judge)s: %(others)s."),
             "better": _("Certainly better than %(judge)s: %(others)s."),
             "unclear": _("Not certain whether they differ from %(judge)s: %(others)s."),
         }
-        for kind, names in kinds.items():
+        if self.against == best:
+            del words["unclear"]  # the same is said of the best
+        for kind, sentence in words.items():
+            names = [name for name in equal if kinds.get(name) == kind and (kind != "unclear" or name != best)]
             if names:
-                others = ", ".join(names[:MOST_NAMED]) + (f" + {len(names) - MOST_NAMED}" if names[MOST_NAMED:] else "")
-                found.append(words[kind] % {"judge": self.short(self.against), "others": others})
+                found.append(sentence % {"judge": self.short(self.against), "others": self._some(names)})
+        if elsewhere := [name for name in whole if name not in equal]:
+            found.append(_("On other items, so left out here: %s.") % self._some(elsewhere))
         return found
+
+    def _best_in_words(self, best: str, figure: Figure, equal: Sequence[str]) -> list[str]:
+        """The highest value of judges on equal items with its counts, and which judges are not certainly below it."""
+        highest = _("Highest on the whole: %(judge)s, %(value)s (%(counts)s).")
+        unclear = _("Not certainly below it: %s.")
+        if self.lower_is_better:
+            highest = _("Lowest on the whole: %(judge)s, %(value)s (%(counts)s).")
+            unclear = _("Not certainly above it: %s.")
+        value = " ".join(filter(None, (figure.number, figure.interval or figure.no_interval, figure.mark)))
+        found = [highest % {"judge": self.short(best), "value": value, "counts": figure.basis}]
+        kinds = self._compared_kinds(equal, best)
+        if names := [name for name in equal if kinds.get(name) in ("unclear", "better")]:
+            found.append(unclear % self._some(names))
+        if names := [name for name in equal if name != best and name not in kinds]:
+            found.append(_("Not compared with it: %s.") % self._some(names))
+        return found
+
+    def _compared_kinds(self, names: Sequence[str], other: str) -> dict[str, str]:
+        """Of those judges whose difference from another was computed: worse, better, or unclear, also for few
+        scenarios.
+        """
+        differences, found = self._differences_from(other), {}
+        for name in names:
+            difference = differences.get((name, self.cells[0]))
+            if name == other or difference is None or difference.value is None:
+                continue
+            is_better = (difference.value > 0) != self.lower_is_better
+            is_certain = difference.is_clear and not difference.is_small
+            found[name] = ("better" if is_better else "worse") if is_certain else "unclear"
+        return found
+
+    def _some(self, names: Sequence[str]) -> str:
+        """The first names, and how many more there are."""
+        more = f" + {len(names) - MOST_NAMED}" if names[MOST_NAMED:] else ""
+        return ", ".join(map(self.short, names[:MOST_NAMED])) + more
 
     @property
     def agreement_folds(self) -> list[tuple[bool, list[tuple[str, list[ComparedCell]]]]]:
@@ -271,13 +307,16 @@ class ComparisonPage:
 
     @cached_property
     def _differences(self) -> dict[tuple[str, CellKey], Figure]:
-        """By judge and cell, its value less that of `against`; a pair that is stored the other way round is turned."""
+        return self._differences_from(self.against)
+
+    def _differences_from(self, judge: str) -> dict[tuple[str, CellKey], Figure]:
+        """By judge and cell, its value less that of another judge; a pair that is stored the other way is turned."""
         found = {}
-        for row, figure in self.figures("_difference"):
+        for row in self.counted(f"{self.choice.measure}_difference"):
             one, other = row["raters"]
-            if other == self.against:
-                found[one, _cell_of(row)] = figure
-            elif one == self.against:
+            if other == judge:
+                found[one, _cell_of(row)] = Figure.of(row)
+            elif one == judge:
                 found[other, _cell_of(row)] = _turned(row)
         return found
 

@@ -310,8 +310,8 @@ def test_differences_and_the_headline_say_approximate_or_why_there_is_no_interva
                 {**difference, "raters": ("warm", "cold"), "value": 0.25, **told},
             ],
         )
-        # two in the first table, two figures and a difference in the second
-        assert text_of(page).count(words) == 5
+        # one in the sentence above, two in the first table, two figures and a difference in the second
+        assert text_of(page).count(words) == 6
 
 
 def test_judges_that_rest_on_the_same_replies_are_named_and_not_taken_for_two(cast: Cast, campaign: Campaign) -> None:
@@ -331,3 +331,42 @@ def test_judges_that_rest_on_the_same_replies_are_named_and_not_taken_for_two(ca
     Attempt.objects.filter(call__run=warm, reused_from=sources[0]).update(reused_from=sources[1])
     shared = {(cold.pk, warm.pk): len(sources) - 1, (warm.pk, warm.pk): 1}
     assert known_replies.common_replies([cold, warm]) == shared
+
+
+DIFFERENCE = {**WHOLE, "asked": "comparison.accuracy_difference", "statistic": "accuracy_difference"}
+COUNTS = {"n_items": 40, "n_raters": 3, "n_ratings": 40, "n_clusters": 40}
+
+
+def test_the_best_judge_is_said_with_counts_and_with_those_that_may_be_as_good(campaign: Campaign) -> None:
+    """`warm` is highest by chance alone; only `قاضٍ 'x'` is below it for certain; the jury is on other cells."""
+    values = {"cold": 0.6, "warm": 0.62, "قاضٍ 'x'": 0.3}
+    rows = [{**WHOLE, **COUNTS, "judge": name, "value": value} for name, value in values.items()]
+    rows += [{**WHOLE, **COUNTS, "n_items": 33, "judge": "a jury", "value": 0.9}]
+    unclear = {**DIFFERENCE, **COUNTS, "raters": ("cold", "warm"), "value": -0.02, "low": -0.1, "high": 0.06}
+    clear = {**DIFFERENCE, **COUNTS, "raters": ("warm", "قاضٍ 'x'"), "value": 0.32, "low": 0.2, "high": 0.4}
+    answers = page_of(campaign, [*rows, unclear, clear]).answers
+    assert answers[0].startswith("Highest on the whole: warm, 0.62 [0.20, 0.80] (40 items")
+    assert answers[0].endswith("40 clusters).")
+    assert answers[1:] == ["Not certainly below it: cold.", "On other items, so left out here: a jury."]
+    without = page_of(campaign, [*rows, unclear]).answers
+    assert without[1:3] == ["Not certainly below it: cold.", "Not compared with it: قاضٍ 'x'."]
+
+
+@pytest.mark.parametrize(("clusters", "words"), [(40, "Certainly worse than cold: warm."), (29, "")])
+def test_nothing_is_certain_below_30_scenarios(campaign: Campaign, clusters: int, words: str) -> None:
+    counts = {**COUNTS, "n_clusters": clusters}
+    rows = [{**WHOLE, **counts, "judge": "cold"}, {**WHOLE, **counts, "judge": "warm", "value": 0.4}]
+    difference = {**DIFFERENCE, **counts, "raters": ("warm", "cold"), "value": -0.1, "low": -0.2, "high": -0.05}
+    answers = page_of(campaign, [*rows, difference]).answers
+    assert answers[0].startswith("Highest on the whole: cold, 0.50")
+    assert answers[1:] == [words or "Not certainly below it: warm."]
+
+
+def test_of_errors_the_lowest_is_said(campaign: Campaign) -> None:
+    about = {"asked": "comparison.mae", "statistic": "mae"}
+    rows = [{**WHOLE, **COUNTS, **about, "judge": name, "value": n} for name, n in (("cold", 0.5), ("warm", 0.4))]
+    difference = {**DIFFERENCE, **COUNTS, "asked": "comparison.mae_difference", "statistic": "mae_difference"}
+    difference |= {"raters": ("cold", "warm"), "value": 0.1, "low": -0.05, "high": 0.2}
+    answers = page_of(campaign, [*rows, difference], "measure=mae").answers
+    assert answers[0].startswith("Lowest on the whole: warm, 0.40")
+    assert answers[1:] == ["Not certainly above it: cold."]
