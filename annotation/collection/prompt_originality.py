@@ -10,6 +10,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from datetime import datetime
 from functools import lru_cache
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
@@ -83,9 +84,9 @@ def is_in_dataset(*, slot: PromptSlot, text: str) -> bool:
     return text_identity(slot.language, text) in _identities(_datasets(slot), slot.language)
 
 
-def _datasets(slot: PromptSlot, reader: int | None = None) -> tuple[int, ...]:
-    """The datasets whose prompts are read. A copy of another dataset has nothing new, and what was stored of this
-    collection is compared as its prompts."""
+def _datasets(slot: PromptSlot, reader: int | None = None) -> tuple[tuple[int, datetime], ...]:
+    """The datasets whose prompts are read, and when each was stored. A copy of another dataset has nothing new, and
+    what was stored of this collection is compared as its prompts."""
     own = slot.collection.stored.values("dataset")
     ready = Dataset.objects.ready().filter(project=slot.collection.project_id, derived_from=None).exclude(pk__in=own)
     if reader is not None:
@@ -93,7 +94,7 @@ def _datasets(slot: PromptSlot, reader: int | None = None) -> tuple[int, ...]:
         ready = ready.exclude(
             pk__in=Campaign.objects.filter(rated, project=slot.collection.project_id).values("dataset")
         )
-    return tuple(ready.order_by("-pk").values_list("pk", flat=True)[:100])
+    return tuple(ready.order_by("-pk").values_list("pk", "created_at")[:100])
 
 
 def _similar(slot: PromptSlot, text: str, but: CollectedPrompt | None, reader: int | None) -> tuple[SimilarPrompt, ...]:
@@ -162,13 +163,14 @@ def _read_signatures(stored: Iterable[str]) -> NDArray[np.uint32]:
     return np.frombuffer(bytes.fromhex("".join(stored)), dtype="<u4").reshape(-1, PERMUTATIONS)
 
 
-# Datasets never change, so these hold as long as the project has no new one. Of 20,000 items, 3 and 5 MB are kept.
+# Datasets never change, so these hold as long as the project has no new one; the time is of the key since a database
+# that was restored may have another dataset under the same number. Of 20,000 items, 3 and 5 MB are kept.
 @lru_cache(maxsize=8)
-def _identities(datasets: tuple[int, ...], language: str) -> Mapping[str, int]:
+def _identities(datasets: tuple[tuple[int, datetime], ...], language: str) -> Mapping[str, int]:
     """The different prompts of the first `MOST_READ` items in this language: their identities, and an item of each."""
     known: dict[str, int] = {}
     left = MOST_READ
-    for dataset in datasets:
+    for dataset, _stored_at in datasets:
         items = Item.objects.filter(dataset=dataset, language=language).order_by("ordinal")
         for pk, fields, turns in items.values_list("pk", "fields", "turns")[:left].iterator(1_000):
             left -= 1
@@ -178,7 +180,7 @@ def _identities(datasets: tuple[int, ...], language: str) -> Mapping[str, int]:
 
 
 @lru_cache(maxsize=8)
-def _signed_items(datasets: tuple[int, ...], language: str) -> tuple[list[int], NDArray[np.uint32]]:
+def _signed_items(datasets: tuple[tuple[int, datetime], ...], language: str) -> tuple[list[int], NDArray[np.uint32]]:
     """The items of `_identities` with the signatures of their prompts."""
     keys = list(_identities(datasets, language).values())
     signed: dict[int, str] = {}
