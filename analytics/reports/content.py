@@ -25,6 +25,7 @@ from analytics.questions.plan import chosen_runs
 from analytics.questions.presets import study_questions
 from analytics.questions.question import NumbersQuestion
 from analytics.questions.question_names import statistic_name
+from analytics.questions.reference_rules import OF_LEVELS
 from analytics.reports import methods
 from analytics.reports.parts import AnsweredPart, ReportPart, answered_parts
 from analytics.stats.declared.agreement import GWET_AC, PERCENT_AGREEMENT
@@ -158,10 +159,14 @@ def _own(question: NumbersQuestion) -> Iterator[ReportPart]:
 def _usual(question: NumbersQuestion, choices: QuestionChoices) -> Iterator[ReportPart]:
     """Agreement, judges beside the panel, human ceiling, rankings and corrected results, if the campaign has data for
     them.
+
+    Without a reference of the question, figures of how high scores are have the panel's mean, as on pages of a judge.
     """
 
     def part(name: str, title: str, rows: str, columns: str, *statistics: str) -> ReportPart:
         asked = replace(question, rows=rows, columns=columns, statistics=statistics, variants=(), measures=(), goals=())
+        if not question.reference and OF_LEVELS.issuperset(statistics):
+            asked = replace(asked, reference="mean")
         return ReportPart(name, title, _how(asked), asked)
 
     coefficient = next((name for name in question.statistics if name in COEFFICIENTS), COEFFICIENTS[0])
@@ -169,8 +174,8 @@ def _usual(question: NumbersQuestion, choices: QuestionChoices) -> Iterator[Repo
     if choices.raters or not choices.judges:
         yield part("agreement", _("Agreement among annotators"), "criterion", "language", coefficient, *beside)
     if choices.judges and choices.raters:
-        closeness = ("cohen_kappa", "mae", "spearman")
-        yield part("judges", _("Judges beside the panel"), "judge", "criterion", *closeness)
+        yield part("judges", _("Judges beside the panel"), "judge", "criterion", "cohen_kappa", "mae")
+        yield part("order", _("Judges beside the panel: order of items"), "judge", "criterion", "spearman")
         yield part("bias", _("Bias of judges: judge minus panel"), "criterion", "language", "bias")
         tests = ("ceiling_accuracy", "alt_test.alt_test_omega", "alt_test.alt_test_rho")
         yield part("ceiling", _("Judges beside the human ceiling"), "judge", "criterion", *tests)

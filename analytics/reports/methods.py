@@ -6,6 +6,7 @@ import platform
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import metadata
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -185,12 +186,16 @@ def _on_figures(parts: Sequence[AnsweredPart], numbers: Mapping[str, int]) -> It
         else "A cluster is a scenario with all of its items, or an item that has none."
     )
     if any(part.part.question.needs_judge for part in parts):
-        yield from _on_reference(question)
+        yield from _on_reference(question, parts)
 
 
-def _on_reference(question: NumbersQuestion) -> Iterator[str]:
+def _on_reference(question: NumbersQuestion, parts: Sequence[AnsweredPart]) -> Iterator[str]:
     rule, ties = str(REFERENCE_NAMES[question.reference]), str(TIE_NAMES[question.ties])
     yield f"The reference label of a judge is the panel’s: {rule.lower()}; ties of the mode: {ties}."
+    of_mean = [part.part.question.statistics for part in parts if part.part.question.reference == "mean"]
+    if of_mean and question.reference != "mean":
+        names = listed([statistic_name(name) for name in dict.fromkeys(chain(*of_mean))])
+        yield f"For {names}, it is the panel’s mean, and of labels without an order the mode."
     for members in question.jury_members:
         yield f"A jury of {listed(members)} counts as one more judge by {JURY_RULE_NAMES[question.jury_rule]}."
 

@@ -153,6 +153,22 @@ def test_thresholds_declared_after_figures_were_shown_are_marked(cast: Cast, rat
     assert "flip_rate 0.2" in second
 
 
+def test_bias_and_order_are_against_the_mean_that_decisions_take(cast: Cast, rated: Campaign) -> None:
+    """On an ordinal scale, in the tables as on the pages of a judge; classes are against the mode."""
+    report = content.composed_report(rated, content.ReportLayout(NumbersQuestion()), lambda *_done: None)
+    rules = {
+        part.part.name: {row["reference"] for row in part.page.content["estimates"] if row["criterion"] == "fluency"}
+        for part in report.parts
+    }
+    assert rules["bias"] == rules["order"] == {"mean"}
+    assert all("mode" in rule for rule in rules["judges"])
+    methods = " ".join(report.methods)
+    assert "The reference label of a judge is the panel’s: mode" in methods
+    assert re.search(r"For [^.]*Spearman[^.]*Bias[^.]*, it is the panel’s mean, and of labels", methods)
+    chosen = content.report_parts(rated, content.ReportLayout(NumbersQuestion(reference="median")))
+    assert {part.question.reference for part in chosen} == {"median"}
+
+
 def test_settings_of_the_question_hold_for_all_tables(cast: Cast, rated: Campaign) -> None:
     page = written(cast, format="html", question="where=language%3Det&raters=jaan&raters=mari").decode()
     assert "Only language = et was taken." in page
