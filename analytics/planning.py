@@ -237,8 +237,12 @@ def _half_widths(duty: Duty, criterion: Criterion, more: int) -> tuple[float | N
 
 
 def open_waves(campaign: Campaign) -> list[OpenWave]:
-    """The newest wave of every duty, if it was drawn here and nobody has rated any of its items."""
-    found = []
+    """The newest wave of every duty, if it was drawn here and nobody has rated any of its items. None of a closed
+    campaign, which nothing is taken out of.
+    """
+    found: list[OpenWave] = []
+    if campaign.state == Campaign.State.CLOSED:
+        return found
     for duty in campaign.duties.select_related("campaign__project"):
         newest = Selection.objects.filter(duty=duty).order_by("-wave").first()
         if newest is None or newest.origin != GIVEN_FORMER:

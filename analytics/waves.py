@@ -6,7 +6,8 @@ that active sampling drew. Who and when are in the audit trail, all else is coun
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -29,6 +30,8 @@ ORIGIN_NAMES = {
     GIVEN_FORMER: gettext_lazy("Next items, drawn by a judge’s scores"),
 }
 OF_WAVES = ("allocate", "apply taxonomy", "hand out items")
+NOT_DRAWN = ("duty", "filter", "list")
+"""Kinds of selections that no seed has a part in."""
 DRAWN, WITHDRAWN = "draw next items", "take back next items"
 
 
@@ -71,8 +74,19 @@ class Wave:
         return {name: text for name, text in _fields(self.entry).items() if name in ("criterion", "judge")}
 
     @property
-    def seed(self) -> int:
-        return int(_fields(self.entry).get("seed") or self.duty.seed)
+    def seed(self) -> int | None:
+        """Of the draw of its items; None where they were not drawn, or the seed is not recorded."""
+        if self.origin == "selection":
+            chosen = self.duty.chosen
+            return chosen.seed if chosen and chosen.rule.get("kind") not in NOT_DRAWN else None
+        seed = _fields(self.entry).get("seed") if self.origin == GIVEN_FORMER else None
+        return int(seed) if seed else None
+
+    @property
+    def probability(self) -> str:
+        """The probabilities of its items, from the lowest to the highest; one above 0 is never written as 0."""
+        ends = dict.fromkeys(f"{Decimal(f'{end:.3g}'):f}" for end in (self.lowest, self.highest))
+        return "–".join(ends)
 
     @property
     def hours(self) -> float | None:
@@ -97,8 +111,8 @@ class WithdrawnWave:
 
 def waves(campaign: Campaign) -> list[Wave]:
     """The waves of a campaign, duty by duty, the newest first."""
-    duties = {duty.pk: duty for duty in campaign.duties.select_related("panel", "pay_rate")}
-    drawn = Selection.objects.filter(duty__in=duties).order_by().values("duty", "wave", "origin")
+    duties = {duty.pk: duty for duty in campaign.duties.select_related("panel", "pay_rate", "chosen")}
+    drawn = Selection.objects.filter(duty__in=duties).order_by("duty", "wave").values("duty", "wave", "origin")
     rows = drawn.annotate(
         items=Count("pk"),
         lowest=Min("probability"),
@@ -112,10 +126,10 @@ def waves(campaign: Campaign) -> list[Wave]:
     times = _by_wave(given, "assignment__duty", "item").annotate(spent=Sum("seconds"))
     states = {(row["of_duty"], row["wave"]): row for row in slots}
     spent = {(row["of_duty"], row["wave"]): row["spent"] for row in times}
-    entries = _entries(duties.values(), (*OF_WAVES, DRAWN))
+    entries = entries_of_waves(rows, _entries(duties.values(), (*OF_WAVES, DRAWN)))
     withdrawable = {(wave.duty.pk, wave.wave) for wave in open_waves(campaign)}
     found = []
-    for row in sorted(rows, key=lambda row: (row["duty"], row["wave"])):
+    for row in rows:
         key = row["duty"], row["wave"]
         state = states.get(key, {"every": 0, "submitted": 0})
         found.append(
@@ -130,7 +144,7 @@ def waves(campaign: Campaign) -> list[Wave]:
                 assignments=state["every"],
                 submitted=state["submitted"],
                 seconds=spent.get(key),
-                entry=_entry_of(row, entries),
+                entry=entries.get(key),
                 may_withdraw=key in withdrawable,
             )
         )
@@ -151,6 +165,33 @@ def withdrawn_waves(campaign: Campaign) -> list[WithdrawnWave]:
     return found
 
 
+def entries_of_waves(
+    rows: Iterable[Mapping[str, Any]], entries: Sequence[AuditEntry]
+) -> dict[tuple[int, int], AuditEntry]:
+    """By duty and wave, the newest entry that names the wave: its number is given again once it is withdrawn.
+
+    Entries from before all of them named it are in the order of the waves that were not drawn, but rules that only
+    added annotators wrote one as well. So beyond the first they are known only where there are as many as waves.
+    """
+    named = {
+        (entry.subject_pk, int(wave), entry.verb == DRAWN): entry
+        for entry in entries
+        if (wave := _fields(entry).get("wave"))
+    }
+    found, others = {}, defaultdict[int, list[int]](list)
+    for row in rows:
+        duty, wave, is_drawn = row["duty"], row["wave"], row["origin"] == GIVEN_FORMER
+        if entry := named.get((duty, wave, is_drawn)):
+            found[duty, wave] = entry
+        elif not is_drawn:
+            others[duty].append(wave)
+    for duty, waves_of in others.items():
+        own = [entry for entry in entries if entry.subject_pk == duty and not _fields(entry)]
+        certain = waves_of if len(own) == len(waves_of) else [wave for wave in waves_of if wave == 1]
+        found.update({(duty, wave): entry for wave, entry in zip(certain, own, strict=False)})
+    return found
+
+
 def _by_wave(rows: Any, duty: str, item: str) -> Any:
     """The rows grouped by duty and wave: the wave that drew their item into their duty."""
     wave = Selection.objects.filter(duty=OuterRef(duty), item=OuterRef(item)).values("wave")[:1]
@@ -160,18 +201,6 @@ def _by_wave(rows: Any, duty: str, item: str) -> Any:
 def _entries(duties: Iterable[Duty], verbs: tuple[str, ...]) -> list[AuditEntry]:
     own = AuditEntry.objects.filter(verb__in=verbs, subject=audit.label(Duty), subject_pk__in=[d.pk for d in duties])
     return list(own.select_related("actor").order_by("pk"))
-
-
-def _entry_of(row: Mapping[str, Any], entries: list[AuditEntry]) -> AuditEntry | None:
-    """The entry about a wave: a draw names it; the others are in the order of the waves that were not drawn."""
-    own = [entry for entry in entries if entry.subject_pk == row["duty"]]
-    if row["origin"] == GIVEN_FORMER:
-        named = [entry for entry in own if entry.verb == DRAWN and f"wave={row['wave']}" in entry.fields]
-        return named[-1] if named else None
-    others = [entry for entry in own if entry.verb != DRAWN]
-    drawn_before = sum(1 for entry in own if entry.verb == DRAWN and int(_fields(entry).get("wave", 0)) < row["wave"])
-    place = row["wave"] - 1 - drawn_before
-    return others[place] if 0 <= place < len(others) else None
 
 
 def _fields(entry: AuditEntry | None) -> dict[str, str]:

@@ -151,11 +151,11 @@ def allocate(
         criteria_of.cache_clear()  # after a rollback the same primary key can be used again
         pks = list(items.values_list("pk", flat=True))
         if selection is None:
-            insert_wave(duty, pks, 1.0, "", stored, "all")
+            wave = insert_wave(duty, pks, 1.0, "", stored, "all")
         else:
             chances, strata = drawn_with(selection)
-            insert_wave(duty, pks, chances, strata, stored, "selection")
-        fields = ["overlap", "seed", *(["generator_names"] if knowingly else [])]
+            wave = insert_wave(duty, pks, chances, strata, stored, "selection")
+        fields = ["overlap", "seed", f"wave={wave}", *(["generator_names"] if knowingly else [])]
         audit.record(actor=actor, project=campaign.project, verb="allocate", subject=duty, fields=fields)
     return duty
 
@@ -418,8 +418,8 @@ def _hand_out(duty: Duty, campaign: Campaign, actor: User | None) -> int:
     duty.campaign = campaign
     new = list(left(duty).values_list("pk", flat=True))
     if new:
-        insert_wave(duty, new, 1.0, "", duty.seed, "all")
-        audit.record(actor=actor, project=campaign.project, verb="hand out items", subject=duty)
+        fields = [f"wave={insert_wave(duty, new, 1.0, '', duty.seed, 'all')}"]
+        audit.record(actor=actor, project=campaign.project, verb="hand out items", subject=duty, fields=fields)
     return len(new) * duty.overlap
 
 
@@ -466,8 +466,8 @@ def insert_wave(
     seed: int,
     origin: str,
     sets: Mapping[int, Sequence[int]] | None = None,
-) -> None:
-    """Store selections and slots for ``items`` (primary keys in the dataset's order), shuffled.
+) -> int:
+    """Store selections and slots for ``items`` (primary keys in the dataset's order), shuffled; returns the wave.
 
     The new order depends on the seed, the wave and the positions of the items in the dataset, not on primary keys.
     ``sets``: by item, the set of criteria of each of its slots; by default every slot has all criteria.
@@ -482,6 +482,7 @@ def insert_wave(
         ((duty.pk, item, wave, _of(chance, item), _of(stratum, item), origin) for item in shuffled),
     )
     insert_slots(duty, _slots(duty, shuffled, start, sets))
+    return wave
 
 
 def _of(values: Mapping[int, Any] | float | str, item: int) -> Any:

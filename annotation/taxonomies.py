@@ -114,9 +114,10 @@ def apply_rules(
             duty = _duty_of(campaign, taxonomy, planned, seed, planned.draw.stored if planned.draw else selection)
             sets = _numbered_sets(duty, planned)
             drawn = allocation.drawn_with(duty.chosen) if duty.chosen else (1.0, "")
-            _add_new_items(duty, planned, sets, drawn)
+            wave = _add_new_items(duty, planned, sets, drawn)
             _add_annotators(duty, planned, sets)
-            audit.record(actor=actor, project=campaign.project, verb="apply taxonomy", subject=duty)
+            fields = [f"items={len(planned.new_items)}", *([f"wave={wave}"] if wave else [])]
+            audit.record(actor=actor, project=campaign.project, verb="apply taxonomy", subject=duty, fields=fields)
     allocation.criteria_of.cache_clear()  # after a rollback the same primary key can be used again
     return plan
 
@@ -171,14 +172,15 @@ def _add_new_items(
     planned: PlannedDuty,
     sets: Mapping[tuple[str, ...], int],
     drawn: tuple[Mapping[int, float] | float, Mapping[int, str] | str],
-) -> None:
+) -> int | None:
+    """Give the duty its new items as one more wave, whose number is returned; None without new items."""
     if not planned.new_items:
-        return
+        return None
     chance, stratum = drawn
     in_order = Item.objects.filter(pk__in=planned.new_items).order_by("ordinal").values_list("pk", flat=True)
     numbered = {item: [sets[keys] for keys in planned.slots[item]] for item in planned.new_items}
     origin = "all" if isinstance(chance, float) else "selection"
-    allocation.insert_wave(duty, list(in_order), chance, stratum, duty.seed, origin, numbered)
+    return allocation.insert_wave(duty, list(in_order), chance, stratum, duty.seed, origin, numbered)
 
 
 def _add_annotators(duty: Duty, planned: PlannedDuty, sets: Mapping[tuple[str, ...], int]) -> None:
