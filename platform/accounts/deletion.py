@@ -8,6 +8,7 @@ for a `ProjectDeletion`.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from typing import Any
 from unicodedata import normalize
 
 from django.apps import apps
-from django.db import models, transaction
+from django.db import InterfaceError, OperationalError, models, transaction
 from django.db.models import Exists, OuterRef
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -37,6 +38,8 @@ from accounts.models import (
     User,
 )
 from accounts.refusals import Refused
+
+logger = logging.getLogger(__name__)
 
 BUNDLE_EXPORTED = "export bundle"
 ROWS_AT_ONCE = 1000
@@ -130,10 +133,17 @@ def restore_project(*, deletion: ProjectDeletion, actor: User) -> Project:
             raise Refused(_("The 30 days are over: this project is being deleted permanently."), code="wrong_state")
         suspended = SuspendedMembership.objects.filter(project=project)
         Membership.objects.bulk_create(
-            Membership(
-                pk=member.membership_pk, project=project, user_id=member.user_id, role=member.role, since=member.since
-            )
-            for member in suspended
+            [
+                Membership(
+                    pk=member.membership_pk,
+                    project=project,
+                    user_id=member.user_id,
+                    role=member.role,
+                    since=member.since,
+                )
+                for member in suspended
+            ],
+            ignore_conflicts=True,  # somebody became a member by a request that began before the deletion
         )
         suspended.delete()
         Project.objects.filter(pk=project.pk).update(archived_at=current.archived_before)
@@ -158,9 +168,15 @@ def purge_deleted(*, now: datetime | None = None, seconds: float = PURGE_SECONDS
             ProjectDeletion.objects.filter(pk=deletion.pk, purge_started_at=None).update(purge_started_at=now)
         if not ProjectDeletion.objects.filter(pk=deletion.pk).exists():
             continue
-        while _delete_batch(deletion.project):
-            if time.monotonic() > ends:
-                return done
+        try:
+            while _delete_batch(deletion.project):
+                if time.monotonic() > ends:
+                    return done
+        except (OperationalError, InterfaceError):  # the database is away
+            raise
+        except Exception:  # the next sweep tries it again; it keeps no other project from being deleted
+            logger.exception("The rows of the deleted project %s can't be deleted", deletion.project_id)
+            continue
         done.append(deletion.project.slug)
     return done
 

@@ -10,6 +10,7 @@ from django.contrib.auth.models import AbstractUser, BaseUserManager
 from django.db import models
 from django.db.models.functions import Lower
 from django.utils import timezone
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 
@@ -129,6 +130,14 @@ class ProjectDeletion(models.Model):
     purge_started_at = models.DateTimeField(null=True)
 
     @property
+    def deleted_by_name(self) -> str:
+        """The name that the page shows, "" if nobody is known."""
+        if self.deleted_by is None:
+            return ""
+        erased = self.deleted_by.erased_at is not None
+        return gettext("erased account %d") % self.deleted_by.pk if erased else str(self.deleted_by)
+
+    @property
     def restorable_until(self) -> datetime:
         """When the grace ends."""
         return self.deleted_at + self.GRACE
@@ -181,9 +190,13 @@ class InvitationQuerySet(models.QuerySet["Invitation"]):
         return self.filter(project__memberships__user=user, project__memberships__role=Role.LEAD)
 
     def open(self) -> InvitationQuerySet:
-        """Those that can be accepted: not while their project is deleted."""
+        """Those that can be accepted: not while their project is deleted.
+
+        Without a join, so that an UPDATE has the conditions itself: then PostgreSQL asks them again after it has waited
+        for the row, and of two requests one has it.
+        """
         live = self.filter(accepted_at=None, revoked_at=None, expires_at__gt=timezone.now())
-        return live.filter(project__deletion=None)
+        return live.exclude(project__in=ProjectDeletion.objects.values("project"))
 
 
 class Invitation(models.Model):

@@ -115,7 +115,9 @@ def archive(*, project: Project, actor: User) -> bool:
 def unarchive(*, project: Project, actor: User) -> bool:
     """Allow changes in an archived project again; stopped work must be started again by hand."""
     with transaction.atomic():
-        done = Project.objects.filter(pk=project.pk, archived_at__isnull=False).update(archived_at=None)
+        Project.objects.select_for_update(no_key=True).get(pk=project.pk)  # a deletion that has begun ends first
+        archived = Project.objects.filter(pk=project.pk, archived_at__isnull=False)
+        done = archived.exclude(pk__in=ProjectDeletion.objects.values("project")).update(archived_at=None)
         if done:
             audit.record(actor=actor, project=project, verb="unarchive project", subject=project)
     return bool(done)

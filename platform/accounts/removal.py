@@ -55,12 +55,14 @@ def led_alone(user: User) -> list[Project]:
 
 def erase_user(*, user: User, actor: User | None, successor: User | None = None) -> None:
     """Erase a user permanently, in one transaction. `successor` becomes lead of the projects that only the user leads;
-    without a successor these refuse it."""
+    without a successor these refuse it. Of those that are deleted, too, a successor can restore them then; without one
+    nobody can."""
     with transaction.atomic():
         account = User.objects.select_for_update().filter(pk=user.pk, erased_at=None).first()
         if account is None:
             raise Refused(_("This account was erased before."))
         _hand_over(account, successor, actor)
+        _hand_over_deleted(account, successor)
         Membership.objects.filter(user=account).delete()
         SuspendedMembership.objects.filter(user=account).delete()
         for model in (EmailAddress, Authenticator, SocialAccount, UserSession, Profile):
@@ -114,6 +116,17 @@ def _hand_over(user: User, successor: User | None, actor: User | None) -> None:
             project=project, user=successor, defaults={"role": Role.LEAD}
         )
         audit.record(actor=actor, project=project, verb="change role", subject=member, fields=["role"])
+
+
+def _hand_over_deleted(user: User, successor: User | None) -> None:
+    """Let the successor restore the deleted projects that only the user led."""
+    if successor is None or successor.pk == user.pk:
+        return
+    others = SuspendedMembership.objects.filter(role=Role.LEAD).exclude(user=user).values_list("project", flat=True)
+    alone = SuspendedMembership.objects.filter(user=user, role=Role.LEAD).exclude(project__in=others)
+    for held in list(alone):
+        if not SuspendedMembership.objects.filter(project=held.project_id, user=successor).update(role=Role.LEAD):
+            SuspendedMembership.objects.filter(pk=held.pk).update(user=successor)
 
 
 def _blank(user: User) -> None:

@@ -13,12 +13,14 @@ from pathlib import Path
 from typing import Any
 from unicodedata import normalize
 
+import psycopg
 import pytest
 from django.apps import apps
 from django.conf import settings
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
@@ -187,6 +189,32 @@ class TestDeleting:
         assert restore(cast) == 302
         assert answers() == [200, 200, 200, 200] and webhooks.due() == [parts["webhook"]]
 
+    @commits
+    def test_an_invitation_that_is_withdrawn_meanwhile_is_not_accepted(self, cast: Cast) -> None:
+        invitation, secret = people.invite(project=cast.kassa, role=Role.RESEARCHER, created_by=cast.aino)
+        with CaptureQueriesContext(connection) as asked:
+            assert people.revoke_invitation(invitation=invitation, actor=cast.aino)
+        update = next(query["sql"] for query in asked if query["sql"].startswith("UPDATE"))
+        assert "JOIN" not in update, "a condition of a subquery is not asked again after waiting for the row"
+        if connection.vendor == "sqlite":  # has one writer
+            return
+        Invitation.objects.update(revoked_at=None)
+
+        def accept() -> None:
+            try:
+                people.accept(secret=secret, user=cast.zoltan)
+            finally:
+                connection.close()
+
+        with psycopg.connect(database_url()) as other, ThreadPoolExecutor(1) as pool:
+            other.execute("UPDATE accounts_invitation SET revoked_at = now()")
+            accepting = pool.submit(accept)
+            wait_for_workers(waits_for_a_lock)
+            other.commit()
+            with pytest.raises(people.InvitationClosed):
+                accepting.result(60)
+        assert not Membership.objects.filter(project=cast.kassa, user=cast.zoltan).exists()
+
     def test_its_address_is_taken_until_it_is_deleted_for_good(self, cast: Cast) -> None:
         delete(cast)
         User.objects.filter(pk=cast.zoltan.pk).update(may_found_projects=True)
@@ -300,6 +328,41 @@ class TestRestoring:
         restore(cast)
         assert not Membership.objects.filter(user=cast.maarika).exists()
         assert Membership.objects.filter(project=cast.kassa).count() == 3
+
+    def test_a_lead_who_is_an_annotator_elsewhere_finds_it_on_the_start_page(self, cast: Cast) -> None:
+        Membership.objects.create(project=cast.teine, user=cast.aino, role=Role.ANNOTATOR)
+        delete(cast)
+        page = cast.client("aino").get("/")
+        assert page.status_code == 200 and 'href="/p/kassa/"' in page.content.decode()
+        restore(cast)
+        assert cast.client("aino").get("/").status_code == 200
+        Membership.objects.filter(project=cast.kassa, user=cast.aino).delete()
+        assert cast.client("aino").get("/").headers["Location"] == "/desk/"
+
+    def test_it_says_that_the_account_of_who_deleted_it_was_erased(self, cast: Cast) -> None:
+        Membership.objects.filter(project=cast.kassa, user=cast.boris).update(role=Role.LEAD)
+        delete(cast)
+        removal.erase_user(user=cast.aino, actor=None)
+        page = cast.client("boris").get("/p/kassa/").content.decode()
+        assert f"Deleted by erased account {cast.aino.pk}." in page and "erased.invalid" not in page
+
+    def test_what_commits_after_the_deletion_keeps_nobody_from_restoring(self, cast: Cast) -> None:
+        people.archive(project=cast.kassa, actor=cast.aino)
+        delete(cast)
+        assert not people.unarchive(project=cast.kassa, actor=cast.aino)
+        Membership.objects.create(project=cast.kassa, user=cast.boris, role=Role.LEAD)
+        assert restore(cast) == 302
+        assert Membership.objects.filter(project=cast.kassa).count() == 4
+        assert Project.objects.get(pk=cast.kassa.pk).archived_at is not None
+
+    @pytest.mark.parametrize("successor", ["boris", "zoltan"])
+    def test_the_successor_of_an_erased_lead_can_restore_it(self, cast: Cast, successor: str) -> None:
+        delete(cast)
+        heir = {"boris": cast.boris, "zoltan": cast.zoltan}[successor]
+        removal.erase_user(user=cast.aino, actor=None, successor=heir)
+        assert restore(cast, who=successor) == 302
+        assert Membership.objects.get(project=cast.kassa, role=Role.LEAD).user == heir
+        assert not Membership.objects.filter(user=cast.aino).exists()
 
     def test_who_needs_a_second_factor_there_needs_it_to_restore(self, cast: Cast) -> None:
         delete(cast)
@@ -415,6 +478,8 @@ class TestPurging:
         assert deletion.purge_deleted(now=later(), seconds=0) == []
         page = cast.client("aino").get("/p/kassa/").content.decode()
         assert "are being deleted now" in page and "Restore the project" not in page
+        home = cast.client("aino").get("/").content.decode()
+        assert "are being deleted now" in home and "can be restored until" not in home
         assert restore(cast) == 302
         assert ProjectDeletion.objects.exists() and not Membership.objects.filter(project=cast.kassa).exists()
         refused = cast.client("aino").post(f"{API}restore/")
@@ -423,6 +488,21 @@ class TestPurging:
         while not deletion.purge_deleted(now=later(), seconds=0):
             passes += 1
         assert passes > 10 and not Project.objects.filter(slug="kassa").exists()
+
+    def test_a_project_that_fails_holds_up_no_other(self, cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+        deletion.delete_project(project=cast.kassa, name="Kassa", actor=cast.aino)
+        deletion.delete_project(project=cast.teine, name=cast.teine.name, actor=cast.zoltan)
+        delete_batch = deletion._delete_batch
+
+        def failing(project: Project) -> bool:
+            if project == cast.kassa:
+                raise OSError("the storage is away")
+            return delete_batch(project)
+
+        with monkeypatch.context() as broken:
+            broken.setattr(deletion, "_delete_batch", failing)
+            assert deletion.purge_deleted(now=later()) == [cast.teine.slug]
+        assert deletion.purge_deleted(now=later()) == ["kassa"]
 
     @commits
     def test_a_process_that_is_killed_leaves_the_rest_to_the_next(self, cast: Cast) -> None:

@@ -100,8 +100,8 @@ def restore_project_view(request: HttpRequest, project: str) -> HttpResponse:
 @require_safe
 @login_required
 def home(request: HttpRequest) -> HttpResponse:
-    """The user's projects; a user who is only an annotator is redirected to their duties. Who led a deleted project
-    finds it here until it is deleted for good."""
+    """The user's projects; a user who is only an annotator is redirected to their duties, unless they led a deleted
+    project: they find it here until it is deleted for good."""
     every = Membership.objects.filter(user=request.user).select_related("project").order_by("project__name")
     held = [membership for membership in every if membership.project.archived_at is None]
     archived = [membership for membership in every if membership.project.archived_at is not None]
@@ -113,7 +113,7 @@ def home(request: HttpRequest) -> HttpResponse:
     deleted = deletion.deleted_projects(request.user)
     suspended = SuspendedMembership.objects.filter(user=request.user).values_list("role", flat=True)
     roles = {membership.role for membership in held} or set(suspended)
-    if roles == {Role.ANNOTATOR}:
+    if roles == {Role.ANNOTATOR} and not deleted.exists():
         return redirect("desk")
     whom = [] if people.may_found(request.user) else people.ask_for_founding(request.user)
     context = {"memberships": held, "archived": archived, "deleted": deleted, "whom": whom}
