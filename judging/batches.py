@@ -251,6 +251,10 @@ def _create(batch: CallBatch) -> bool:
         _end(batch, "")
         return False
     begun = _find(batch) if marked == "before" else None
+    if begun is None and not JudgeRun.objects.filter(pk=batch.run_id, state=JudgeRun.State.RUNNING).exists():
+        _take_back(batch)  # an earlier try has begun nothing, and its run was paused, cancelled or deleted since
+        _end(batch, "")
+        return False
     if begun is None:
         wanted = {"input_file_id": batch.input_file, "endpoint": CHAT, "completion_window": "24h"}
         wanted["metadata"] = {"panelbench": str(batch.lease)}  # type: ignore[assignment]

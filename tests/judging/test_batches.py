@@ -12,11 +12,12 @@ import urllib.request
 from collections import Counter
 from decimal import Decimal
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.utils import timezone
 
-from accounts import jobs, people
+from accounts import deletion, jobs, people
 from accounts.models import Job
 from accounts.refusals import Refused
 from judging import batches, judges, runs
@@ -228,6 +229,33 @@ def test_what_is_wrong_here_gives_up_no_batch_that_may_have_begun(
     progress = stepped(run)
     assert (progress.settled, progress.lost, offered.control()["batches"]) == (ITEMS, 0, 1)
     assert progress.cost == billed(offered)
+
+
+@pytest.mark.parametrize("stop", ["delete", "archive", "pause"])
+def test_no_batch_begins_at_a_second_try_after_its_run_was_stopped(
+    cast: Cast, offered: RunningProvider, stop: str
+) -> None:
+    offered.control(batch_seconds=3600, next_batches=["unanswered"])
+    run = begun(cast)
+    step(run)
+    batch = run.batches.get()
+    assert Attempt.objects.filter(call__lease=batch.lease, outcome=Attempt.Outcome.SENT).count() == batch.calls
+    # The first try never reached the provider: it knows no batch with this lease or this file.
+    CallBatch.objects.filter(pk=batch.pk).update(input_file="file-nowhere")
+    Call.objects.filter(lease=batch.lease).update(lease=(lease := uuid4()))
+    CallBatch.objects.filter(pk=batch.pk).update(lease=lease)
+    if stop == "delete":
+        deletion.delete_project(project=cast.kassa, name="Kassa", actor=cast.aino)
+    elif stop == "archive":
+        people.archive(project=cast.kassa, actor=cast.aino)
+    else:
+        runs.pause_run(run=run, reason="")
+    before = offered.control()["batches"]
+    batches.carry_out_batch(batch_pk=batch.pk)
+    batch.refresh_from_db()
+    assert offered.control()["batches"] == before and batch.ended_at is not None and batch.provider_batch == ""
+    assert not Attempt.objects.filter(outcome=Attempt.Outcome.SENT).exists()
+    assert not run.calls.filter(state=Call.State.LEASED).exists()
 
 
 def test_an_archived_project_still_takes_the_replies_of_its_batch(cast: Cast, offered: RunningProvider) -> None:
