@@ -123,15 +123,26 @@ def _fields(dataset: Dataset) -> tuple[str, ...]:
 
 
 def _items(dataset: Dataset, fields: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-    draws = CuratedItem.objects.filter(item__in=Item.objects.of(dataset)).exclude(probability=None)
-    drawn = {
-        item: {"inclusion_probability": probability, "stratum": stratum}
-        for item, probability, stratum in draws.values_list("item", "probability", "stratum")
-    }
+    drawn = _drawn(dataset)
     read = ("external_id", "language", "generator", "scenario", "title", "turns", "fields", "content_warning")
     rows = Item.objects.of(dataset).values_list("pk", *read, "attributes")
     for pk, *head, turns, texts, warning, attributes in rows.iterator(BATCH):
         yield (*head, turns, *(texts.get(name) for name in fields), warning, {**attributes, **drawn.get(pk, {})})
+
+
+def _drawn(dataset: Dataset) -> dict[int, dict[str, Any]]:
+    """How the items of a random sample were drawn, as attributes by item. Where items have attributes of these
+    names, they are kept, and these are called ``sample_...``."""
+    draws = CuratedItem.objects.filter(item__in=Item.objects.of(dataset)).exclude(probability=None)
+    rows = list(draws.values_list("item", "probability", "stratum"))
+    probability_name, stratum_name = "inclusion_probability", "stratum"
+    own = Item.objects.of(dataset)
+    while rows and own.filter(attributes__has_any_keys=[probability_name, stratum_name]).exists():
+        probability_name, stratum_name = f"sample_{probability_name}", f"sample_{stratum_name}"
+    return {
+        item: {probability_name: probability} | ({stratum_name: stratum} if stratum else {})
+        for item, probability, stratum in rows
+    }
 
 
 # --- raters ---------------------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from django.core.management import CommandError, call_command
 from accounts import people
 from accounts.refusals import Refused
 from analytics.exporting.hugging_face import study_limits
-from annotation import campaigns, selections
+from annotation import campaigns, exports, selections
 from annotation.models import Campaign, CuratedItem, Curation, Dataset, Import, Item, ItemSelection, RubricVersion
 from annotation.readers.ratings import VerdictRow
 from judging.generation import curating
@@ -438,3 +438,23 @@ class TestCommand:
             call_command(*about, "--n", "400", "--name", "Short", stdout=out)
         with pytest.raises(CommandError, match="no run 999999"):
             call_command("curate", "kassa", "--dataset", "Pool, all", "--run", "999999", "--n", "5", "--name", "X")
+
+
+def test_an_export_keeps_attributes_that_are_named_as_those_of_a_sample(cast: Cast) -> None:
+    rows = [make.item_row(number, attributes={"stratum": "north" if number else ""}) for number in range(2)]
+    dataset, plain = make.dataset(cast.kassa, rows), make.dataset(cast.kassa, 2, name="Plain")
+    for curated, strata in ((dataset, ("Õ · 1", "")), (plain, ("", ""))):
+        curation = Curation.objects.create(dataset=curated, source=curated, seed=1)
+        for item, stratum in zip(Item.objects.of(curated).order_by("ordinal"), strata, strict=True):
+            CuratedItem.objects.create(curation=curation, item=item, probability=0.5, stratum=stratum)
+
+    def exported(of: Dataset) -> list[dict[str, object]]:
+        return [row[-1] for row in exports.items(of).rows]
+
+    assert exported(dataset) == [
+        {"stratum": "", "sample_inclusion_probability": 0.5, "sample_stratum": "Õ · 1"},
+        {"stratum": "north", "sample_inclusion_probability": 0.5},
+    ]
+    assert [(row["inclusion_probability"], "stratum" in row, "sample_stratum" in row) for row in exported(plain)] == [
+        (0.5, False, False)
+    ] * 2, "no empty stratum"

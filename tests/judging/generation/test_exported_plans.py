@@ -157,7 +157,10 @@ def attributes(dataset: Dataset) -> list[str]:
 def with_draws(dataset: Dataset) -> list[str]:
     """The attributes of the items, and how they were drawn, as an import keeps it."""
     draws = {
-        draw.item_id: {"inclusion_probability": draw.probability, "stratum": draw.stratum}
+        draw.item_id: {
+            "inclusion_probability": draw.probability,
+            **({"stratum": draw.stratum} if draw.stratum else {}),
+        }
         for draw in CuratedItem.objects.filter(item__dataset=dataset)
     }
     rows = Item.objects.of(dataset).order_by("ordinal")
