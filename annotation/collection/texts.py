@@ -316,8 +316,7 @@ def save_writing(
     draft of one that was given to somebody else is kept all the same."""
     access.refuse_archived(text.duty.project)
     now = timezone.now()
-    kept = [storable(one)[: 2 * LONGEST_TEXT] for one in texts][:MOST_TURNS]
-    entered = {"draft": kept, "saved_at": now, "seconds": _possible(seconds), "pasted": _count(pasted)}
+    entered = _as_draft(texts, seconds=seconds, pasted=pasted, now=now)
     own = WritingText.objects.filter(pk=text.pk, key=key)
     if own.filter(state__in=UNFINISHED).update(**entered, held_until=now + HOLD):
         return now
@@ -325,6 +324,18 @@ def save_writing(
         sentence = _("Your time for this prompt ended, and somebody else may write for it. Your draft is kept.")
         raise Refused(sentence, code="writing_taken")
     raise Refused(_("This text was submitted or skipped in another tab."), code="wrong_state")
+
+
+def keep_sent_text(*, user: User, key: UUID, texts: Sequence[str], seconds: float = 0, pasted: int = 0) -> None:
+    """Store what a page sends after its project was deleted as the draft of the text, if its author still writes it."""
+    entered = _as_draft(texts, seconds=seconds, pasted=pasted, now=timezone.now())
+    if any(entered["draft"]):
+        WritingText.objects.filter(key=key, annotator__user=user, state__in=UNFINISHED).update(**entered)
+
+
+def _as_draft(texts: Sequence[str], *, seconds: float, pasted: int, now: datetime) -> dict[str, Any]:
+    kept = [storable(one)[: 2 * LONGEST_TEXT] for one in texts][:MOST_TURNS]
+    return {"draft": kept, "saved_at": now, "seconds": _possible(seconds), "pasted": _count(pasted)}
 
 
 def submit_writing(

@@ -49,8 +49,13 @@ def for_the_author(view: View) -> View:
         try:
             return view(request, **named)
         except (WritingDuty.DoesNotExist, WritingText.DoesNotExist):
-            ended = ended_studies.ended_study(request.user, key=named.get("key"), writing=named.get("writing"))
+            key = named.get("writing_key")
+            ended = ended_studies.ended_study(request.user, key=key, writing=named.get("writing"))
             if ended is not None:
+                if key is not None and request.method == "POST":
+                    texts.keep_sent_text(
+                        user=request.user, key=key, texts=_entered(request.POST), **_about(request.POST)
+                    )
                 return study_ended(request, ended)
             title = _("This is not among your tasks")
             detail = _("The project lead closed the task, or you are no longer on its panel. What you wrote is kept.")

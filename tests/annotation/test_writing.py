@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from io import StringIO
@@ -14,7 +15,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from accounts import removal
+from accounts import deletion, removal
 from accounts.models import Membership, Role, User
 from accounts.refusals import Refused
 from annotation import allocation, campaigns, panels
@@ -287,6 +288,21 @@ def test_a_paused_duty_keeps_drafts_and_a_lead_does_not_decide_on_their_own_text
     texts_read.decide_writing(
         number=1, text=text, decision="accepted", actor=cast.boris
     )  # nothing happens a second time
+
+
+def test_a_text_that_is_sent_after_its_project_was_deleted_is_kept(cast: Cast) -> None:
+    client = cast.client("maarika")
+    address = begun(client, opened(cast))
+    client.post(f"{address}draft/", {"text-0": "Mustand"}, headers=JSON)
+    removed = deletion.delete_project(project=cast.kassa, name="Kassa", actor=cast.aino)
+    sent = submitted(client, address, ANSWER)
+    assert sent.status_code == 410 and "This study has ended" in sent.content.decode()
+    assert client.post(f"{address}skip/", {"reason": "other"}).status_code == 410
+    assert submitted(cast.client("layla"), address, "Kellegi teise oma.").status_code == 404
+    text = WritingText.objects.get()
+    assert (text.draft, text.state) == ([ANSWER], "writing")
+    deletion.restore_project(deletion=removed, actor=cast.aino)
+    assert html.escape(ANSWER) in client.get(address).content.decode()
 
 
 def test_only_the_panel_writes_and_only_leads_read(cast: Cast) -> None:
