@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from decimal import Decimal
 from typing import Any
 
 from django.db.models import Count, OuterRef, Q, QuerySet, Subquery, Sum
@@ -36,7 +35,9 @@ from annotation.models import (
     RubricVersion,
     Skip,
 )
-from judging.models import Attempt, Call, Judge, JudgeRun
+from judging import runs
+from judging.models import Call, Judge, JudgeRun
+from judging.spending import SpendingTotal, daily_spending, spending_total
 
 RUNS_SHOWN = 5
 
@@ -160,7 +161,7 @@ def steps(project: Project, user: User, held: Holdings, listed: Sequence[Campaig
             why=_("What was found, how sure it is, and what is to be done."),
             verb=_("Read"),
             address=study,
-            is_done=Snapshot.objects.filter(campaign__project=project).exists(),
+            is_done=bool(study) and Snapshot.objects.filter(campaign__project=project).exists(),
         ),
         Step(
             title=_("Write the report"),
@@ -219,7 +220,7 @@ class Attention:
 
 def needs_attention(project: Project, user: User, uses: Sequence[GateDecision]) -> list[Attention]:
     """Stale decisions among the newest, what failed or is paused, skipped items with notes, and annotators on pause."""
-    paused_runs = JudgeRun.objects.filter(project=project, state=JudgeRun.State.PAUSED).count()
+    paused_runs = runs.in_phase(JudgeRun.objects.filter(project=project), runs.Phase.PAUSED).count()
     paused = Campaign.objects.filter(project=project, state=Campaign.State.PAUSED).count()
     stopped = ControlPause.objects.filter(duty__campaign__project=project, reinstated_at=None).count()
     imports = Import.objects.filter(project=project, state=Import.State.FAILED).count()
@@ -286,15 +287,12 @@ def decided_uses(uses: Sequence[GateDecision]) -> list[tuple[str, int]]:
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """What a project has taken: hours that people worked on items, how many of their annotations have a time, and USD
-    paid to providers for so many requests; requests without a known price are counted apart.
-    """
+    """What a project has taken: hours that people worked on items, how many of their annotations have a time, and what
+    was booked for its requests, the same total as on the page Spending."""
 
     hours: float
     timed: int
-    cost: Decimal
-    requests: int
-    unpriced: int
+    spent: SpendingTotal
 
 
 def effort_of(project: Project) -> Effort:
@@ -305,9 +303,7 @@ def effort_of(project: Project) -> Effort:
     counts = Q(superseded_at=None) | Q(assignment__duty__purpose__in=[Duty.Purpose.TRAINING, Duty.Purpose.EXAM])
     times = Annotation.objects.filter(counts, campaign__project=project, seconds__isnull=False)
     worked = times.aggregate(seconds=Sum("seconds"), n=Count("pk"))
-    sent = Attempt.objects.filter(call__run__project=project).exclude(outcome=Attempt.Outcome.REUSED)
-    paid = sent.aggregate(usd=Sum("cost"), n=Count("pk"), unpriced=Count("pk", filter=Q(cost=None)))
-    return Effort((worked["seconds"] or 0) / 3600, worked["n"], paid["usd"] or Decimal(0), paid["n"], paid["unpriced"])
+    return Effort((worked["seconds"] or 0) / 3600, worked["n"], spending_total(daily_spending(project)))
 
 
 def running_now(project: Project) -> list[Job]:

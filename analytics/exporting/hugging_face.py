@@ -253,6 +253,7 @@ class Described:
     panel: str
     language: str
     annotators: int = 0
+    items: int = 0
     annotations: int = 0
     consenting: int = 0
     grew_up_with: Counter[str] = field(default_factory=Counter)
@@ -383,8 +384,8 @@ class Card:
         if not self.panels:
             yield "Nobody has rated these items yet."
             return
-        rows = ((panel.panel, panel.language, panel.annotators, panel.annotations) for panel in self.panels)
-        yield from markdown_table(("Panel", "Language", "Annotators", "Items rated"), rows)
+        rows = ((each.panel, each.language, each.annotators, each.items, each.annotations) for each in self.panels)
+        yield from markdown_table(("Panel", "Language", "Annotators", "Items rated", "Annotations"), rows)
         for each in self.panels:
             yield from ("", statement(each))
 
@@ -486,7 +487,8 @@ def card_limits(figures: Iterable[Figure], languages: Sequence[Language]) -> Ite
     small = sorted({figure.language or "all" for figure in figures if figure.is_small and figure.language})
     if small:
         named = ", ".join(small)
-        yield f"Fewer than {SMALL} items with more than one rater in: {named}. Treat those figures as preliminary."
+        few = f"Fewer than {SMALL} items, or clusters of items, with more than one rater in: {named}."
+        yield f"{few} Treat those figures as preliminary."
     if len(languages) > 1:
         yield "Scores of different languages come from different panels: compare them with care."
 
@@ -539,6 +541,9 @@ def described_panels(campaign: Campaign) -> list[Described]:
     for name, language, _annotator, user, so_many in rows:
         key = (name or "", language or "")
         _count(fields.setdefault(key, Described(*key)), so_many, user, profiles)
+    rated = current.order_by().values_list(f"{panel}__name", f"{panel}__language")
+    for name, language, items in rated.annotate(items=Count("item", distinct=True)):
+        fields[name or "", language or ""].items = items
     return [fields[key] for key in sorted(fields)]
 
 

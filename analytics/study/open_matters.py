@@ -15,6 +15,7 @@ from analytics.overview import Attention
 from analytics.study.sentences import named_briefly
 from annotation.desk import threads
 from annotation.models import Assignment, Campaign, ControlPause, Skip
+from judging import runs
 from judging.models import JudgeRun
 
 
@@ -53,8 +54,8 @@ def _paused(campaign: Campaign) -> Iterator[Attention]:
 
 
 def _runs(campaign: Campaign) -> Iterator[Attention]:
-    runs = JudgeRun.objects.filter(dataset=campaign.dataset, rubric_version=campaign.rubric_version)
-    if paused := runs.filter(state=JudgeRun.State.PAUSED).count():
+    here = JudgeRun.objects.filter(dataset=campaign.dataset, rubric_version=campaign.rubric_version)
+    if paused := runs.in_phase(here, runs.Phase.PAUSED).count():
         text = ngettext("%d judge run is paused.", "%d judge runs are paused.", paused)
         yield Attention(text % paused, reverse("judges", args=[campaign.project.slug]))
 

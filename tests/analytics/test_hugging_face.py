@@ -136,6 +136,7 @@ def test_the_card_tells_of_agreement_with_its_interval_by_criterion_and_language
     for part in ("## Files", "## Languages", "## Licence", "CC BY 4.0", "@misc{kassa", "## Limitations", "### Fluency"):
         assert part in text
     assert "At least one judge is simulated" in text
+    assert "Fewer than 30 items, or clusters of items, with more than one rater in: " in text
 
 
 @pytest.fixture
@@ -155,6 +156,7 @@ def described(cast: Cast) -> Campaign:
 def test_the_panel_is_described_by_those_who_consented_alone(cast: Cast, described: Campaign) -> None:
     _said, text = card(folder(cast))
     assert "Of the 2 annotators of “Estonian”, fewer than 5 agreed to be described, so nothing is said of them." in text
+    assert "| Estonian | et | 2 | 1 | 2 |" in text  # both rated the same item
     assert "secret" not in text and "linguistics" not in text
     for user in (cast.maarika, cast.aino, cast.boris):
         assert user.name not in text and user.email not in text

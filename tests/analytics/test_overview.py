@@ -18,7 +18,8 @@ from analytics.models import GateDecision
 from annotation import campaigns
 from annotation.desk import leasing, service
 from annotation.models import Annotation, Assignment, Campaign, Import, Skip
-from judging.models import Attempt, Call, JudgeRun
+from judging.models import Attempt, Call, JudgeRun, JudgeTrial
+from judging.spending import SpendingTotal
 from tests.analytics import scene
 from tests.annotation import scene as desks
 from tests.cast import Cast
@@ -39,7 +40,10 @@ def test_what_needs_somebody_is_named_and_leads_to_its_page(cast: Cast) -> None:
     Skip.objects.create(duty=duty, item=taken.item, annotator=desks.annotator(cast, cast.maarika), note="cut off")
     Import.objects.create(project=cast.kassa, kind=Import.Kind.DATASET, state=Import.State.FAILED)
     run = scene.with_verdicts(campaign, {"fluency": [1, 2, 3]})
-    JudgeRun.objects.filter(pk=run.pk).update(state=JudgeRun.State.PAUSED)
+    finished = scene.with_verdicts(campaign, {"fluency": [1, 2, 3]})
+    for its_run, state in ((run, Call.State.WAITING), (finished, Call.State.SETTLED)):
+        Call.objects.create(run=its_run, item=taken.item, repeat=1, state=state)
+    JudgeRun.objects.update(state=JudgeRun.State.PAUSED)  # as deleting and restoring the project leaves them
     campaigns.move(campaign=campaign, to=Campaign.State.PAUSED)
     assert listed(cast) == {
         "1 campaign is paused.": "/p/kassa/campaigns/",
@@ -111,7 +115,13 @@ def test_hours_and_money_are_summed(cast: Cast) -> None:
         Attempt.objects.create(call=call, number=number, outcome=outcome, cost=cost and Decimal(cost))
     found = overview.effort_of(cast.kassa)
     assert (found.hours, found.timed) == (2.0, Annotation.objects.filter(superseded_at=None).count())
-    assert (found.cost, found.requests, found.unpriced) == (Decimal("0.25"), 2, 1)
+    JudgeTrial.objects.create(
+        project=cast.kassa, series=uuid4(), digest="d", sent_at=timezone.now(), cost=Decimal("0.0004")
+    )
+    found = overview.effort_of(cast.kassa)
+    assert found.spent == SpendingTotal(requests=3, unpriced=1, cost=Decimal("0.2504"))
     page = cast.client("aino").get("/p/kassa/").content.decode()
     assert "2.0 hours of annotators on 2 timed annotations" in page
-    assert "USD 0.25 for 2 requests to models; 1 without a known price" in page
+    for address in ("/p/kassa/", "/p/kassa/spending/"):
+        page = cast.client("aino").get(address).content.decode()
+        assert "In all: $0.2504 for 3 requests." in page and "1 of them has no cost: no price is known." in page
