@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
+from urllib.parse import urlencode
 
 from django.db.models import Count, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
@@ -241,14 +242,18 @@ def needs_attention(project: Project, user: User, uses: Sequence[GateDecision]) 
 
 def _undecided(project: Project, uses: Sequence[GateDecision], is_lead: bool) -> Iterator[Attention]:
     """Stale decisions by campaign; for leads, thresholds that are not declared although judges were run."""
-    stale = Counter(row.campaign_id for row in uses if row.decision == GateDecision.Use.STALE)
-    for campaign, count in stale.items():
+    stale: dict[int, list[GateDecision]] = {}
+    for row in uses:
+        if row.decision == GateDecision.Use.STALE:
+            stale.setdefault(row.campaign_id, []).append(row)
+    for campaign, found in stale.items():
         sentence = ngettext(
             "%d decision about a judge must be measured again.",
             "%d decisions about judges must be measured again.",
-            count,
+            len(found),
         )
-        yield Attention(sentence % count, reverse("judge_decisions", args=[project.slug, campaign]))
+        address = reverse("judge_decisions", args=[project.slug, campaign])
+        yield Attention(sentence % len(found), f"{address}?{urlencode({'judge': found[0].judge.name})}")
     if is_lead and JudgeRun.objects.filter(project=project).exists() and current_thresholds(project) is None:
         sentence = _("Judges were run, but no thresholds for their use are declared.")
         yield Attention(sentence, reverse("thresholds", args=[project.slug]))

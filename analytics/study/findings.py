@@ -30,6 +30,8 @@ RELIABLE = 0.667
 _USABLE = (Use.JUDGE_ALONE, Use.JUDGE_WITH_CORRECTION, Use.RANKING_ONLY)
 _NOT_COMPARED = (Use.STALE, Use.INSUFFICIENT, Use.RUBRIC_PROBLEM)
 """Decisions under which no figure of the judge is concluded from."""
+_WARNED_OF = (Use.STALE, Use.HUMANS_ONLY)
+"""Decisions for which a judge is named although others are only counted."""
 Cell = tuple[str, str | None]
 """A criterion in a language."""
 
@@ -192,7 +194,8 @@ def about_judges(
     biases: Mapping[tuple[str, str, str], Figure] | None = None,
     against: str = "",
 ) -> StudyFinding:
-    """What each judge may be used for, and where it is too generous or too strict: the chosen one first.
+    """What each judge may be used for, and where it is too generous or too strict: the chosen one first. Of many judges
+    those are named, too, that may not be used somewhere or must be measured again.
 
     `states`: how far people agree in each cell; a bias is claimed only where they do. Without it, everywhere.
     `biases`: by judge, criterion and language, the bias against the reference named `against`. Without it, that of the
@@ -219,7 +222,10 @@ def about_judges(
             and (states is None or states.get(cell_of(cell)) == "agrees")
         ]
         said += _how_biased(biased, names, against)
-    if (more := len(ranked) - LISTED) > 0:
+    warned = [name for name in ranked[LISTED:] if any(cell.use in _WARNED_OF for cell in by_judge[name])]
+    for name in warned:
+        said += _one_judge(name, by_judge[name], order)
+    if (more := len(ranked) - LISTED - len(warned)) > 0:
         text = ngettext("%(n)d more judge is in the picture.", "%(n)d more judges are in the picture.", more)
         said.append(worded(text, n=more))
     decided = [cell for cell in cells if cell.use not in _NOT_COMPARED]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from urllib.parse import urlencode
 
 from django.db.models import Count
 from django.urls import reverse
@@ -26,11 +27,11 @@ def open_matters(campaign: Campaign, decided: CampaignDecisions | None, *, is_le
     if decided is None and is_lead:
         text = _("Declare what a judge has to reach: without thresholds nothing is decided.")
         found.append(Attention(text, reverse("thresholds", args=here[:1])))
-    if decided is not None:
-        stale = {cell.row["judge"] for cell in decided.cells if cell.use is GateDecision.Use.STALE}
-        if stale:
-            text = _("To be measured again, because something changed since: %s.") % named_briefly(sorted(stale))
-            found.append(Attention(text, reverse("judge_decisions", args=here)))
+    cells = decided.cells if decided is not None else ()
+    if stale := sorted({cell.row["judge"] for cell in cells if cell.use is GateDecision.Use.STALE}):
+        text = _("To be measured again, because something changed since: %s.") % named_briefly(stale)
+        address = f"{reverse('judge_decisions', args=here)}?{urlencode({'judge': stale[0]})}"
+        found.append(Attention(text, address))
     return [*found, *_paused(campaign), *_assignments(campaign, is_lead=is_lead), *_runs(campaign), *_notes(campaign)]
 
 

@@ -76,9 +76,13 @@ def bundle_exported_at(project: Project) -> datetime | None:
 
 
 # --- deleting and restoring ------------------------------------------------------------------------------------------
+_QUOTES = str.maketrans(dict.fromkeys("“”„‟«»″", '"'))
+
+
 def is_typed_name(typed: str, name: str) -> bool:
-    """Whether a name was typed as it is shown: a page shows runs of spaces as one, and NFC and NFD look the same."""
-    shown, written = (" ".join(normalize("NFC", text).split()) for text in (name, typed))
+    """Whether a name was typed as it is shown: a page shows runs of spaces as one, and NFC and NFD look the same. A
+    keyboard has straight quotes only, which stand for all double ones."""
+    shown, written = (" ".join(normalize("NFC", text).translate(_QUOTES).split()) for text in (name, typed))
     return shown == written
 
 

@@ -136,6 +136,10 @@ class TestDeleting:
         Project.objects.filter(pk=cast.kassa.pk).update(name=normalize("NFD", NAME).replace(" ", "  ", 1))
         assert "can be restored until" in delete(cast, typed)
 
+    def test_quotes_of_a_name_may_be_typed_straight(self) -> None:
+        assert deletion.is_typed_name('Kitchen "talk" مطبخ', "Kitchen “talk” مطبخ")
+        assert deletion.is_typed_name('"a" "b" 5"', "„a“ «b» 5″") and not deletion.is_typed_name("a", '"a"')
+
     def test_it_is_gone_for_everybody_but_those_who_led_it(self, cast: Cast) -> None:
         parts = access.furnish(cast)
         AuditEntry.objects.create(project=cast.kassa, verb="x", subject="accounts.Project")

@@ -64,7 +64,7 @@ def test_decisions_count_by_their_newest_and_stale_ones_need_somebody(cast: Cast
     for criterion, decision in (("fluency", "judge_alone"), ("coherence", "humans_only"), ("fluency", "stale")):
         GateDecision.objects.create(**about, criterion=criterion, decision=decision)
     assert listed(cast) == {
-        "1 decision about a judge must be measured again.": f"/p/kassa/numbers/{campaign.pk}/judges/"
+        "1 decision about a judge must be measured again.": f"/p/kassa/numbers/{campaign.pk}/judges/?judge=Kohtunik"
     }
     assert overview.decided_uses(overview.latest_uses(cast.kassa)) == [
         ("Humans only", 1),

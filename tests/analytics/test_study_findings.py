@@ -174,6 +174,14 @@ def test_a_stale_judge_is_measured_again_and_nothing_else_is_said() -> None:
     assert str(findings.about_judges(stale, "Old", NAMES)) == "Old must be measured again."
 
 
+def test_judges_to_be_warned_of_are_named_and_only_others_counted() -> None:
+    uses = {"A": "judge_alone", "B": "judge_alone", "C": "judge_alone", "D": "ranking_only", "Harsh": "humans_only"}
+    cells = [cell(name, "clear", "et", use) for name, use in (*uses.items(), ("Steady", "stale"))]
+    said = str(findings.about_judges(cells, "A", NAMES))
+    assert "Harsh in 1 cells" in said and "Steady must be measured again." in said
+    assert said.endswith("1 more judge is in the picture.")
+
+
 # --- generators ---
 def difference(first: str, second: str, low: float | None, high: float | None, n: int = 60) -> dict[str, Any]:
     return {
