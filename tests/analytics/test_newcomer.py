@@ -55,7 +55,6 @@ def test_thresholds_come_before_the_campaign_and_only_leads_declare_them(cast: C
 
 def test_study_and_report_are_offered_once_something_is_rated(cast: Cast) -> None:
     campaign = make.campaign(cast.kassa)
-    scene.compute(campaign)
     assert path_of(cast, "aino")["Read the study"][1] == path_of(cast, "aino")["Write the report"][1] == ""
     assert path_of(cast, "aino")["Collect ratings"][1] == f"/p/kassa/campaigns/{campaign.pk}/"
     make.rated(campaign, {"fluency": {"r1": [1, 2, 3, 0], "r2": [1, 2, 2, 0]}})
