@@ -72,15 +72,18 @@ def settings_identity(settings: Settings) -> dict[str, str]:
     return {"settings_digest": settings.digest, "code_version": code_version()}
 
 
-def campaign_revisions(campaign_pks: Collection[int]) -> dict[int, str]:
-    """The revision of each campaign; kept until what it is made of changes."""
+def campaign_revisions(campaign_pks: Collection[int], settings: Settings = DEFAULT_SETTINGS) -> dict[int, str]:
+    """The revision of each campaign under the default settings or those of decisions; kept until what it is made of
+    changes."""
     if not campaign_pks:
         return {}
-    found = Campaign.objects.filter(pk__in=campaign_pks).select_related("dataset").annotate(mark=Concat(*_marks()))
-    marks = {each: f"{each.dataset_id} {each.mark} {code_version()}" for each in found}
+    wanted = Campaign.objects.filter(pk__in=campaign_pks).select_related("dataset")
+    found = wanted.annotate(mark=Concat(*_marks()), newest_rubric=_newest_rubric())
+    about = f"{code_version()} {settings.digest}"
+    marks = {each: f"{each.dataset_id} {each.mark} {each.newest_rubric} {about}" for each in found}
     names = {f"numbers-revision:{each.pk}:{joint_digest([mark.encode()])}": each for each, mark in marks.items()}
     kept = caches["content"].get_many(list(names))
-    new = {name: snapshot_revision(campaign) for name, campaign in names.items() if name not in kept}
+    new = {name: snapshot_revision(campaign, settings) for name, campaign in names.items() if name not in kept}
     if new:
         caches["content"].set_many(new, REVISIONS_KEPT)
     return {campaign.pk: (kept | new)[name] for name, campaign in names.items()}
@@ -93,12 +96,11 @@ def to_be_polled() -> list[Campaign]:
     """
     found = Campaign.objects.filter(project__archived_at=None).exclude(state=Campaign.State.CLOSED)
     # What else makes decisions about judges stale: the newest published version of the rubric, and the thresholds.
-    rubrics = RubricVersion.objects.published().filter(rubric=OuterRef("rubric_version__rubric"))
     declared = GateThresholds.objects.filter(project=OuterRef("project"))
     open_ones = list(
         found.select_related("dataset").annotate(
             mark=Concat(*_marks()),
-            newest_rubric=Subquery(rubrics.order_by("-number").values("number")[:1]),
+            newest_rubric=_newest_rubric(),
             newest_thresholds=Subquery(declared.order_by("-number").values("number")[:1]),
         )
     )
@@ -111,6 +113,12 @@ def to_be_polled() -> list[Campaign]:
 def mark_as_current(campaign: Campaign) -> None:
     """Remember that the numbers of a campaign from `to_be_polled` are current, in the state in which it was read."""
     caches["content"].set(_current_key(campaign), campaign.mark, None)  # type: ignore[attr-defined]
+
+
+def _newest_rubric() -> Subquery:
+    """The number of the newest published version of a campaign's rubric."""
+    rubrics = RubricVersion.objects.published().filter(rubric=OuterRef("rubric_version__rubric"))
+    return Subquery(rubrics.order_by("-number").values("number")[:1])
 
 
 def _marks() -> Iterator[Expression]:

@@ -17,17 +17,20 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from accounts import removal
+from analytics.answers import revisions
 from analytics.judges import decisions, thresholds
+from analytics.models import GateDecision, GateThresholds, Snapshot
 from annotation import campaigns
 from annotation.models import Campaign
 from judging import spending
 from judging.models import AlignmentProposal, Attempt, Call, GenerationAttempt, Judge, JudgeRun, JudgeTrial, Verdict
-from tests import access
+from tests import access, make
 from tests.analytics import scene
 from tests.cast import Cast
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
+AGED_DECISIONS = "Something changed since these decisions were computed."
 NAME = "قاضٍ “<b>%s</b>” {{ x }} e\u0301"
 UNREAD: dict[str, list[float | str | None]] = {
     "fluency": [2, 1, "unparsed", "unparsed", "refused", 9] + 6 * [1],
@@ -109,6 +112,52 @@ def test_the_decisions_of_each_campaign_lead_to_its_pages_with_the_judge_chosen(
     assert "<b>%s</b>" not in page and "{{ x }}" in page
 
 
+def stored_decisions(campaign: Campaign, judge: Judge, *criteria: str, revision: str = "") -> None:
+    """Decisions as a worker stores them, of the campaign as it stands or of another revision."""
+    settings = decisions.settings_of(GateThresholds.objects.get(project=campaign.project))
+    counts = {"n_items": 12, "n_clusters": 6, "n_raters": 2}
+    rows = [
+        {"judge": NAME, "judge_id": judge.pk, "criterion": key, "language": "et", "decision": "humans_only"} | counts
+        for key in criteria
+    ]
+    Snapshot.objects.create(
+        campaign=campaign,
+        revision=revision or revisions.snapshot_revision(campaign, settings),
+        **revisions.settings_identity(settings),
+        inputs_digest="",
+        seed=0,
+        content={"decisions": [{**row, "findings": []} for row in rows]},
+        seconds=0,
+    )
+
+
+def test_the_squares_are_the_current_decisions_whatever_else_is_stored(cast: Cast, boris: Client) -> None:
+    """A change of the rubric's version that was undone leaves newer decisions, on criteria that are gone again."""
+    campaign = scene.rated_campaign(cast)
+    judge = scene.with_verdicts(campaign, name=NAME).judge
+    declared = thresholds.declare_thresholds(project=cast.kassa, preset="skilled", actor=cast.aino)
+
+    def shown() -> tuple[list[str], bool, bool]:
+        """The letters of the squares, and what is said of their age or lack."""
+        page = page_of(boris, judge)
+        assert "gone" not in text_of(page).partition("Prompt and settings")[0]
+        return re.findall(r'<a class="square"[^>]*>(.*?)</a>', page), AGED_DECISIONS in page, "Not decided yet." in page
+
+    assert shown() == ([], False, True)
+    stored_decisions(campaign, judge, "gone “x”", "fluency", revision="of another version")
+    assert shown() == (["F"], True, False), "the newest is shown until there is a current one"
+    Snapshot.objects.all().delete()
+    stored_decisions(campaign, judge, "coherence", "fluency")
+    stored_decisions(campaign, judge, "gone “x”", "fluency", revision="of the undone version")
+    assert shown() == (["F", "C"], False, False)
+    make.rubric(cast.kassa, make.criterion("fluency"))
+    assert shown() == (["F"], True, False), "a newer version of the rubric: decided again"
+    Snapshot.objects.all().delete()  # as a release does, whose decisions are stored under its own version
+    about = {"criterion": "fluency", "language": "et", "decision": "humans_only", "facts": {}}
+    GateDecision.objects.create(campaign=campaign, judge=judge, thresholds=declared, **about)
+    assert shown() == ([], True, False)
+
+
 def test_a_judge_without_runs_says_what_it_lacks(cast: Cast, boris: Client) -> None:
     judge = Judge.objects.create(project=cast.kassa, name=NAME, provider="gone", model="m", digest="d")
     shown = text_of(page_of(boris, judge))
@@ -145,6 +194,7 @@ def test_the_number_of_queries_does_not_depend_on_how_much_there_is(cast: Cast, 
         Judge.objects.create(name=f"Laps {number}", digest=f"c{number}", parent=judge, **about)
     older = Judge.objects.create(name="Vanaema", digest="q", **about)
     Judge.objects.filter(name="Ema").update(parent=older)
+    page_of(boris, judge)
     with CaptureQueriesContext(connection) as many:
         page_of(boris, judge)
     assert len(many) <= len(few) <= 60, [query["sql"] for query in many.captured_queries]
