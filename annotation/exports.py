@@ -105,14 +105,18 @@ def items(dataset: Dataset) -> Table:
     """The items of a dataset in the form that our importer reads. Named fields that no item has are left out. Those of
     a random sample have its probability and stratum among their attributes, so that every format keeps them."""
     fields = _fields(dataset)
-    columns = (
+    return Table(dataset.name, item_columns(fields), _items(dataset, fields))
+
+
+def item_columns(fields: Iterable[str]) -> tuple[Column, ...]:
+    """The columns of items that have these named fields."""
+    return (
         *(Column(name) for name in ("id", "language", "generator", "scenario", "title")),
         Column("turns", "turns"),
         *(Column(name, "texts" if name == "passages" else "text", optional=True) for name in fields),
         Column("content_warning"),
         Column("attributes", "object"),
     )
-    return Table(dataset.name, columns, _items(dataset, fields))
 
 
 def _fields(dataset: Dataset) -> tuple[str, ...]:

@@ -27,6 +27,7 @@ from annotation.imports import uploads
 from annotation.models import ImportFile, Upload
 from tests import disks
 from tests.cast import Cast
+from tests.workers import wait_for_workers
 
 ADDRESS = "/api/v1/projects/kassa/uploads/"
 TUS = {"Tus-Resumable": "1.0.0"}
@@ -248,6 +249,7 @@ def test_a_data_folder_that_takes_nothing_is_said_soon_and_the_upload_continues_
         assert (health.status_code, health.json()["disk"]) != (200, "ok")
         assert "data directory" in health.json()["disk"]
         assert time.monotonic() - began < 20
+    wait_for_workers(lambda: boris.get("/healthz").json()["disk"] == "ok")
     assert offset(boris, address) == 400
     assert patched(boris, address, 400, CONTENT[400:]).status_code == 204
     assert stored() == CONTENT

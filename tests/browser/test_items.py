@@ -35,6 +35,7 @@ def test_from_the_numbers_to_an_arabic_item_on_a_phone(cast: Cast, visit_as: Vis
     snapshots.snapshot(campaign=campaign)
     page = visit_as("boris", f"/p/kassa/numbers/{campaign.pk}/")
     page.set_viewport_size({"width": 390, "height": 844})
+    page.locator("details.fold", has=page.locator(".calibration")).locator("> summary").click()
     page.locator(".calibration a", has_text="Items").first.click()
     expect(page.locator("tbody th").first).to_contain_text("d3")  # the only one with a reference and a verdict
     expect(page.locator("tbody th")).to_have_count(1)
