@@ -47,7 +47,7 @@ def test_what_has_the_focus_keeps_it_while_figures_arrive(cast: Cast, visit_as: 
     campaign = judged_campaign(cast)
     address = f"/p/kassa/numbers/{campaign.pk}/study/"
     page = visit_as("aino", address)  # nothing is computed: the page asks for itself
-    expect(page.get_by_text("Figures are being computed.")).to_be_visible()
+    expect(page.get_by_text("Figures are being computed.").first).to_be_visible()
     link = page.locator("#study-findings").get_by_role("link").last
     link.focus()
     words = link.inner_text()
