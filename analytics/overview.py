@@ -37,8 +37,8 @@ from annotation.models import (
     Skip,
 )
 from judging import runs
+from judging.daily_spending import SpendingTotal, daily_spending, spending_total
 from judging.models import Call, Judge, JudgeRun
-from judging.spending import SpendingTotal, daily_spending, spending_total
 
 RUNS_SHOWN = 5
 

@@ -26,21 +26,18 @@ from accounts.refusals import Refused
 from annotation import bulk
 from annotation.models import Dataset, Item, ItemSelection, RubricVersion, SelectedItem
 from judging import judges, spending
-from judging.asking import allowances, bills, budgets, endpoints, prices
+from judging.asking import allowances, bills, endpoints, prices
 from judging.asking.budgets import Committed
+from judging.daily_spending import daily_spending, spending_total
 from judging.known_replies import AskedTogether, UnusedReplies, known_calls, unused_replies
 from judging.models import (
     Alignment,
-    AlignmentProposal,
     Attempt,
     Call,
-    GenerationAttempt,
     GenerationPlan,
     Judge,
     JudgeDesign,
     JudgeRun,
-    JudgeTrial,
-    PlanGenerator,
     Verdict,
 )
 from judging.prompts import check
@@ -386,12 +383,9 @@ def pause_all(project: Project, reason: str) -> None:
 
 def judging_contents(project: Project) -> list[Content]:
     """Counts of this app's rows in a project, and what it has paid."""
-    requests = Attempt.objects.filter(call__run__project=project).count()
-    requests += AlignmentProposal.objects.filter(alignment__project=project, sent_at__isnull=False).count()
-    requests += JudgeTrial.objects.filter(project=project, sent_at__isnull=False).count()
-    requests += GenerationAttempt.objects.filter(realisation__plan__project=project).count()
+    booked = spending_total(daily_spending(project))
     counted = (
-        (requests, ngettext_lazy("%d request", "%d requests")),
+        (booked.requests, ngettext_lazy("%d request", "%d requests")),
         (Verdict.objects.filter(run__project=project).count(), ngettext_lazy("%d verdict", "%d verdicts")),
         (Judge.objects.filter(project=project).count(), ngettext_lazy("%d judge", "%d judges")),
         (
@@ -399,11 +393,7 @@ def judging_contents(project: Project) -> list[Content]:
             ngettext_lazy("%d generation plan", "%d generation plans"),
         ),
     )
-    asked = {*Judge.objects.filter(project=project).values_list("provider", flat=True)}
-    asked |= {*PlanGenerator.objects.filter(plan__project=project).values_list("provider", flat=True)}
-    asked |= {*JudgeTrial.objects.filter(project=project).values_list("provider", flat=True)}
-    paid = sum((budgets.spent_at(project.pk, provider).paid for provider in asked if provider), Decimal(0))
-    costs = [Content(_("costs of %s USD, as they were booked") % f"{paid:.2f}")] if paid else []
+    costs = [Content(_("costs of %s USD, as they were booked") % f"{booked.cost:.2f}")] if booked.cost else []
     return [Content(words % count) for count, words in counted if count] + costs
 
 

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_safe
 from analytics.study.judge_uses import judge_uses
 from analytics.views.paired_judges import prompt_differences, setting_differences
 from annotation.models import Campaign
-from judging import error_tags, judges, runs, spending, trials, unread_replies
+from judging import daily_spending, error_tags, judges, runs, trials, unread_replies
 from judging.asking import endpoints
 from judging.models import Judge
 from judging.views.judges import REPLY_FORMS, find_judge, listed_audits, prompt_preview
@@ -48,7 +48,7 @@ def judge_page(request: HttpRequest, project: str, judge: int) -> HttpResponse:
         "unread": unread_replies.unread_groups(shown),
         "tags": error_tags.count_tags(shown),
         "audits": listed_audits(shown, listed, campaigns),
-        **shown_spending(spending.daily_spending(current_project, shown)),
+        **shown_spending(daily_spending.daily_spending(current_project, shown)),
         "chose_item": "dataset" in request.GET,
         **preview,
     }

@@ -10,9 +10,9 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from accounts.inputs import whole_number
-from judging import spending
+from judging import daily_spending
 from judging.api.judges import judge_in_project
-from judging.spending import DailySpending
+from judging.daily_spending import DailySpending
 
 
 class DailySpendingSerializer(serializers.Serializer[DailySpending]):
@@ -20,7 +20,7 @@ class DailySpendingSerializer(serializers.Serializer[DailySpending]):
     person = serializers.CharField(
         source="person_name", help_text="Who started them; empty for a command, or where nobody is known."
     )
-    kind = serializers.ChoiceField(choices=list(spending.REQUEST_KINDS))
+    kind = serializers.ChoiceField(choices=list(daily_spending.REQUEST_KINDS))
     requests = serializers.IntegerField()
     requests_without_cost = serializers.IntegerField(source="unpriced")
     usd = serializers.DecimalField(
@@ -39,4 +39,4 @@ class Spending(APIView):
         asked, judge = request.query_params.get("judge"), None
         if asked is not None:
             judge = get_object_or_404(judges_of_project, pk=whole_number(asked))
-        return Response(DailySpendingSerializer(spending.daily_spending(current_project, judge), many=True).data)
+        return Response(DailySpendingSerializer(daily_spending.daily_spending(current_project, judge), many=True).data)

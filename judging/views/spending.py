@@ -13,9 +13,9 @@ from django.views.decorators.http import require_safe
 
 from accounts import access
 from annotation.writers.csv import csv_lines
-from judging import spending
+from judging import daily_spending
 from judging.asking import allowances
-from judging.spending import SPENDING_COLUMNS, DailySpending
+from judging.daily_spending import SPENDING_COLUMNS, DailySpending
 from judging.views.judges import find_judge
 
 MOST_ROWS = 400
@@ -27,7 +27,7 @@ MOST_ROWS = 400
 def spending_page(request: HttpRequest, project: str) -> HttpResponse:
     """What was booked for all requests of a project: judges, their tests and versions, and generated texts."""
     current_project = access.require(user=request.user, slug=project)
-    rows = spending.daily_spending(current_project)
+    rows = daily_spending.daily_spending(current_project)
     context = {
         "title": _("Spending"),
         "subtitle": _("What requests to models have cost, by day and by who started them. A day is a day of UTC."),
@@ -43,8 +43,8 @@ def shown_spending(rows: Sequence[DailySpending]) -> dict[str, Any]:
     return {
         "spending": rows[:MOST_ROWS],
         "hidden_rows": max(0, len(rows) - MOST_ROWS),
-        "total": spending.spending_total(rows),
-        "by_person": spending.totals_by_person(rows),
+        "total": daily_spending.spending_total(rows),
+        "by_person": daily_spending.totals_by_person(rows),
     }
 
 
@@ -53,7 +53,7 @@ def shown_spending(rows: Sequence[DailySpending]) -> dict[str, Any]:
 def spending_csv(request: HttpRequest, project: str) -> HttpResponse:
     """The same as a file, with every row."""
     current_project = access.require(user=request.user, slug=project)
-    return _file(spending.daily_spending(current_project), "spending.csv")
+    return _file(daily_spending.daily_spending(current_project), "spending.csv")
 
 
 @require_safe
@@ -62,10 +62,10 @@ def judge_spending_csv(request: HttpRequest, project: str, judge: int) -> HttpRe
     """What one judge has cost, as a file."""
     current_project, judges_of_project = find_judge(request, project)
     shown = get_object_or_404(judges_of_project, pk=judge)
-    return _file(spending.daily_spending(current_project, shown), f"judge-{shown.pk}-spending.csv")
+    return _file(daily_spending.daily_spending(current_project, shown), f"judge-{shown.pk}-spending.csv")
 
 
 def _file(rows: Sequence[DailySpending], name: str) -> HttpResponse:
-    lines = csv_lines(SPENDING_COLUMNS, spending.spending_lines(rows))
+    lines = csv_lines(SPENDING_COLUMNS, daily_spending.spending_lines(rows))
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
     return HttpResponse(lines, content_type="text/csv; charset=utf-8", headers=headers)

@@ -22,7 +22,7 @@ from analytics.judges import decisions, thresholds
 from analytics.models import GateDecision, GateThresholds, Snapshot
 from annotation import campaigns
 from annotation.models import Campaign
-from judging import spending
+from judging import daily_spending
 from judging.models import AlignmentProposal, Attempt, Call, GenerationAttempt, Judge, JudgeRun, JudgeTrial, Verdict
 from tests import access, make
 from tests.analytics import scene
@@ -330,7 +330,7 @@ def rows_of_file(client: Client, address: str) -> list[tuple[str, ...]]:
     answer = client.get(address)
     assert answer.status_code == 200 and answer["Content-Type"].startswith("text/csv")
     head, *rows = csv.reader(io.StringIO(b"".join(answer).decode()))
-    assert tuple(head) == spending.SPENDING_COLUMNS
+    assert tuple(head) == daily_spending.SPENDING_COLUMNS
     return [tuple(row) for row in rows]
 
 

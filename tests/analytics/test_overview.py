@@ -18,8 +18,8 @@ from analytics.models import GateDecision
 from annotation import campaigns
 from annotation.desk import leasing, service
 from annotation.models import Annotation, Assignment, Campaign, Import, Skip
+from judging.daily_spending import SpendingTotal
 from judging.models import Attempt, Call, JudgeRun, JudgeTrial
-from judging.spending import SpendingTotal
 from tests.analytics import scene
 from tests.annotation import scene as desks
 from tests.cast import Cast
