@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_right
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -313,14 +313,22 @@ def _first_verdicts(choice: ItemChoice) -> Iterator[tuple[int, JudgeScore]]:
 # --- who rated -------------------------------------------------------------------------------------------------------
 @dataclass(slots=True)
 class ItemRaters:
-    """Who answered the criterion on one item: pseudonym, status and score; and how many slots are still to be rated."""
+    """Who answered the criterion on one item: pseudonym, status and score; and how many slots are still to be rated.
+
+    `open_slots`: None where only some of the ratings count, so that it is not known who was asked for them.
+    """
 
     given: list[tuple[str, str, float | None]] = field(default_factory=list)
-    open_slots: int = 0
+    open_slots: int | None = None
+
+    @property
+    def people(self) -> int:
+        return len({name for name, _status, _score in self.given})
 
 
 def raters_of(campaign: Campaign, choice: ItemChoice, listed: Sequence[int]) -> dict[int, ItemRaters]:
-    """By item. Slots of people are not counted where the choice is about some of the people."""
+    """By item. Slots are not counted where the choice is about some of the people, or of their ratings."""
+    is_part = bool(choice.raters or choice.without or choice.min_seconds or choice.blind_only)
     found = {pk: ItemRaters() for pk in listed}
     current = ratings_of_choice(campaign, choice).filter(
         criterion=choice.criterion, annotation__superseded_at=None, annotation__item__in=listed
@@ -328,15 +336,19 @@ def raters_of(campaign: Campaign, choice: ItemChoice, listed: Sequence[int]) -> 
     columns = ("annotation__item", "annotation__annotator__pseudonym", "status", "score")
     for pk, *answer in current.order_by("annotation__annotator__pseudonym", "pk").values_list(*columns):
         found[pk].given.append((answer[0], answer[1], answer[2]))
-    if choice.raters or choice.without:
+    if is_part:
         return found
     slots = Assignment.objects.filter(duty__campaign=campaign, item__in=listed, duty__criteria=choice.criterion)
     if choice.panels:
         slots = slots.filter(duty__panel__name__in=choice.panels)
     open_slots = slots.exclude(state=Assignment.State.SUBMITTED)
-    for pk, number, sets in open_slots.values_list("item", "criteria_set", "duty__criteria_sets"):
-        if not number or choice.criterion.key in sets[number - 1]:
-            found[pk].open_slots += 1
+    counted = Counter(
+        pk
+        for pk, number, sets in open_slots.values_list("item", "criteria_set", "duty__criteria_sets")
+        if not number or choice.criterion.key in sets[number - 1]
+    )
+    for pk, raters in found.items():
+        raters.open_slots = counted[pk]
     return found
 
 

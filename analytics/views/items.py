@@ -143,8 +143,10 @@ class ScoresShown:
 
     @property
     def n_raters(self) -> str:
-        """2 of 3: how many people have answered, of all who were asked."""
-        n = len(self.raters.given)
+        """2 of 3: how many people have answered, of all who were asked; 2 where only some of their ratings count."""
+        n = self.raters.people
+        if self.raters.open_slots is None:
+            return str(n)
         return _("%(n)d of %(total)d") % {"n": n, "total": n + self.raters.open_slots}
 
     @property

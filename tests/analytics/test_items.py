@@ -17,7 +17,7 @@ from analytics import items
 from analytics.answers import snapshots
 from analytics.exporting import shares
 from analytics.ratings import ratings_tables
-from annotation import campaigns
+from annotation import allocation, campaigns
 from annotation.desk import service
 from annotation.desk.answers import Answer
 from annotation.models import Adjudication, Annotation, Campaign, Item
@@ -122,8 +122,20 @@ class TestList:
         service.submit(assignment=lease, key=lease.key, answers=panel_scene.ANSWERS, seconds=31)
         name = lease.annotator.pseudonym
         assert cells(read(cast, work.campaign), "d1")[-2:] == [f"1 of 2 {name} 2 1 not yet rated", "atlas"]
-        assert cells(read(cast, work.campaign, f"?rater={name}"), "d1")[-2] == f"1 of 1 {name} 2"
+        assert cells(read(cast, work.campaign, f"?rater={name}"), "d1")[-2] == f"1 {name} 2"
         assert cells(read(cast, work.campaign, "?panel=Estonian"), "d1")[-2].startswith("1 of 2 ")
+        assert cells(read(cast, work.campaign, "?min_seconds=31"), "d1")[-2] == f"1 {name} 2", (
+            "of how many is not known"
+        )
+
+    def test_a_person_with_two_tasks_on_one_item_counts_once(self, cast: Cast) -> None:
+        work = panel_scene.duty(cast, items=1, overlap=2)
+        more = allocation.allocate(campaign=work.campaign, panel=work.panel, overlap=1, name="More", again=True)
+        for duty in (work, more):
+            lease = panel_scene.taken(cast, duty)
+            service.submit(assignment=lease, key=lease.key, answers=panel_scene.ANSWERS, seconds=31)
+        name = lease.annotator.pseudonym
+        assert cells(read(cast, work.campaign), "d1")[-2] == f"1 of 2 {name} 2 {name} 2 1 not yet rated"
 
     def test_filters_are_folded_and_open_where_something_is_wrong(self, cast: Cast, campaign: Campaign) -> None:
         def fold(page: str) -> str:
@@ -183,7 +195,7 @@ class TestList:
 
     def test_only_the_chosen_raters_and_the_chosen_rule_count(self, cast: Cast, campaign: Campaign) -> None:
         page = read(cast, campaign, "?rater=mari&rater=jaan&reference=mean")
-        assert cells(page, "d1")[:6] == ["0, 3", "3", "1.5", "2", "+0.5", "2 of 2 jaan 3 mari 0"]
+        assert cells(page, "d1")[:6] == ["0, 3", "3", "1.5", "2", "+0.5", "2 jaan 3 mari 0"]
 
     def test_classes_of_agreement_counts_of_scores_and_people(self, cast: Cast) -> None:
         made = make.campaign(cast.kassa, items=5)
