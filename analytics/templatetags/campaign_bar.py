@@ -81,7 +81,7 @@ def _reference_field(page: str, asked: str) -> dict[str, Any]:
     would change the figures of other pages, which have another usual one.
     """
     usual = {
-        "study": REFERENCE_NAMES["mean"], "numbers_items": _("Mean; for labels without an order the mode"),
+        "study": REFERENCE_NAMES["mean"], "numbers_items": _("Mean (labels: mode)"),
         "numbers_calibration": _("the usual of each figure"),
     }[page]  # fmt: skip
     rules = [name for name in COMPARED_WITH if page != "study" or name != "mean" or asked == "mean"]

@@ -220,7 +220,7 @@ class TestList:
     def test_rules_of_ties_and_of_adjudications(self, cast: Cast) -> None:
         made = make.campaign(cast.kassa, items=2)
         make.rated(made, {"fluency": {"mari": [0, 1], "jaan": [3, 1]}})
-        assert '<option value="" selected>Mean; for labels without an order the mode</option>' in read(cast, made)
+        assert '<option value="" selected>Mean (labels: mode)</option>' in read(cast, made)
         by_rule = {"mode": "tied", "mode_split": "1.5", "mode_lower": "0", "mode_upper": "3", "adjudicated": "tied"}
         for rule, reference in by_rule.items():
             assert cells(read(cast, made, f"?reference={rule}"), "d1")[2] == reference, rule
