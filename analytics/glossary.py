@@ -173,8 +173,8 @@ TERMS = {
             "not_certain",
             _("Not certain"),
             _(
-                "The interval contains the threshold, so the figure may lie on either side of it. More items "
-                "would decide."
+                "The interval contains the threshold, so the figure may lie on either side of it. A decision that is "
+                "not certain applies now; more items may change it."
             ),
             "gate.md#the-decisions",
         ),

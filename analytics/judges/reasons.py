@@ -183,11 +183,21 @@ class CellDecision:
 
     @property
     def why_not_certain(self) -> str:
-        """The conditions for which the decision is not certain, in a sentence; empty if it is certain."""
+        """What "not certain" does to this use, and for which conditions; empty if the decision is certain.
+
+        The decision applies all the same: what is open may withdraw the widest use, and else allow a wider one.
+        """
         names = [condition.title for condition in self.conditions if condition.name in self.open_conditions]
         if not names:
             return ""
-        return _("Not certain: %(conditions)s. The interval contains the threshold.") % {"conditions": listed(names)}
+        if self.use is Use.JUDGE_ALONE:
+            text = _("Not certain: you may use it so now, but more items may show that you may not.")
+        elif "rubric_problem" in self.open_conditions:
+            text = _("Not certain: the decision applies now, but more items may change it.")
+        else:
+            text = _("Not certain: the decision applies now, but more items may allow a wider use.")
+        why = _("The interval contains the threshold: %s.") % listed(names)
+        return f"{text} {why}"
 
     @property
     def otherwise(self) -> str:
@@ -232,6 +242,8 @@ class CellDecision:
         if self.use in (Use.INSUFFICIENT, Use.RUBRIC_PROBLEM):
             return [self._remedy(self._finding(str(self.use)))]
         failed = sorted(self._failed(), key=lambda finding: (not finding["more"], finding["gap"]))
+        if self.use is Use.JUDGE_ALONE:  # nothing prevents it: what would make it certain
+            failed = [finding for finding in self.row["findings"] if finding["name"] in self.open_conditions]
         return [self._remedy(finding) for finding in failed][:MOST_REASONS]
 
     def _finding(self, name: str) -> dict[str, Any]:
@@ -386,6 +398,8 @@ class CellDecision:
         name, more = finding["name"], finding["more"]
         if name == "insufficient":
             return self._more_items(more or 0)
+        if name == "rubric_problem" and self.use is not Use.RUBRIC_PROBLEM:
+            return Remedy("labels", _("More items with two raters: the interval of their agreement is too wide."))
         if name == "rubric_problem":
             return Remedy(
                 "rubric", _("Make the anchors of this criterion more precise, train the panel, and rate again.")

@@ -88,6 +88,10 @@ class DecisionsPage:
         """By criterion and language, the decisions of the chosen judge."""
         return {(cell.row["criterion"], cell.row["language"]): cell for cell in self.current.of_judge(self.judge)}
 
+    @property
+    def is_uncertain_somewhere(self) -> bool:
+        return any(cell.state == "not_certain" for cell in self.cells.values())
+
     @cached_property
     def languages(self) -> list[str]:
         return languages.in_name_order({language for _criterion, language in self.cells}, get_language())
