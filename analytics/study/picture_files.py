@@ -240,7 +240,12 @@ def _squares(drawn: CampaignPictures) -> tuple[list[str], int, int]:
     if drawn.has_uncertain_squares:
         found.append(_line(BESIDE_NAMES, top + 9, BESIDE_NAMES + 16, top + 9, "brass", width=3))
         found.append(
-            _text(BESIDE_NAMES + 24, top + 13, _("not certain: the decision applies now; more items may change it"), "ink-soft")
+            _text(
+                BESIDE_NAMES + 24,
+                top + 13,
+                _("not certain: the decision applies now; more items may change it"),
+                "ink-soft",
+            )
         )
         top += LINE_HEIGHT + 4
     return found, top + 8, BESIDE_NAMES + wide * len(drawn.squares[0].languages) + EDGE
