@@ -56,6 +56,12 @@ _NOT_WORDS = regex.compile(
     r"https?://\S+|www\.\S+|[@#]\w+|(?<![\w.+-])[\w.+-]++@[\w.-]+|<[^<>]{1,200}>|[\[{][^\[\]{}]{1,40}[\]}]"
 )  # an address begins where a word does: each letter is read once
 _MIXED = frozenset({"Latin", "Cyrillic", "Greek"})
+SAYS_SCRIPT = translatable("%(share)d %% of the letters are %(script)s; declared is %(language)s")
+SAYS_LANGUAGE = translatable("Rather %(found_language)s than %(language)s: “%(text)s”")
+"""These two are shown to the writers of prompts, too (annotation/collection/prompt_originality.py)."""
+
+
+# --- the checks -------------------------------------------------------------------------------------------------------
 
 
 @cache
@@ -74,7 +80,7 @@ class OtherScript(Check):
     help = translatable(
         "More than half of the letters belong to a script that the declared language is not written in."
     )
-    says = translatable("%(share)d %% of the letters are %(script)s; declared is %(language)s")
+    says = SAYS_SCRIPT
 
     def __init__(self, scope: CheckScope) -> None:
         super().__init__(scope)
@@ -164,7 +170,7 @@ class OtherLanguage(Check):
         "A program reads the whole dialogue and compares the project's languages with similar ones. It guesses: read "
         "the examples before you leave anything out."
     )
-    says = translatable("Rather %(found_language)s than %(language)s: “%(text)s”")
+    says = SAYS_LANGUAGE
 
     def __init__(self, scope: CheckScope) -> None:
         super().__init__(scope)

@@ -60,7 +60,7 @@ PAGES = {
 }
 MODULES = {
     "annotation": (
-        *("desk/*", "duty_settings", "evidence", "models/qualification", "questionnaires"),
+        *("checkup/written_languages", "desk/*", "duty_settings", "evidence", "models/qualification", "questionnaires"),
         *("collection/prompt_writing", "collection/texts", "models/collection", "models/writing"),
         *("views/prompts", "views/writing"),
         *("qualification/exams", "qualification/gate", "qualification/standings"),
@@ -82,6 +82,7 @@ MODULES = {
 }
 # Where the part of a module begins that only leads and operators see, and where it ends.
 LEADS_ONLY = {
+    "annotation/checkup/written_languages.py": ("# --- the checks", ""),
     "annotation/collection/texts.py": ("# --- duties to write", "# --- what is shown"),
     "annotation/desk/threads.py": ("# --- for leads", ""),
     "annotation/duty_settings.py": ("class DutySettings", "# --- reminders"),
