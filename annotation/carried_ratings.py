@@ -38,6 +38,7 @@ from annotation.models import (
 from annotation.qualification.references import UNSEEN
 from annotation.readers import plain_number
 from annotation.rubrics import CriterionDifference
+from annotation.whole_item import WHOLE_ITEM_COLUMNS, WholeItemAnswers, item_answers
 
 MOST_MAPPED = 50
 """Different scores of one criterion that a table may map."""
@@ -110,7 +111,7 @@ class _RatedAgain(NamedTuple):
 
     answers: dict[str, Any]
     seconds: float
-    certainty: int | None
+    about_item: WholeItemAnswers
     first: tuple[datetime, int]
 
 
@@ -216,7 +217,7 @@ class Carrier:
     def _annotations(self, keys: Sequence[int]) -> None:
         names = (
             "campaign_id", "item_id", "annotator_id", "assignment_id", "file_import_id", "key", "revision", "seconds",
-            "certainty", "blind", "swapped", "submitted_at",
+            *WHOLE_ITEM_COLUMNS, "blind", "swapped", "submitted_at",
         )  # fmt: skip
         rows = list(Annotation.objects.filter(pk__in=keys).order_by("pk").values("pk", *names))
         sets = Assignment.objects.filter(annotations__in=keys).values_list(
@@ -303,7 +304,7 @@ class Carrier:
         }
         first = (row["submitted_at"], row["assignment_id"])
         self.reopened[row["assignment_id"]] = _RatedAgain(
-            answers=answers, seconds=row["seconds"] or 0.0, certainty=row["certainty"], first=first
+            answers=answers, seconds=row["seconds"] or 0.0, about_item=item_answers(row), first=first
         )
 
     def _keys_of(self, duty: int) -> set[str]:
@@ -352,7 +353,7 @@ class Carrier:
             if slot.is_seated and slot.person:
                 again = self.reopened[slot.pk]
                 owner = {"duty_id": slot.duty_id, "item_id": slot.item_id, "annotator_id": slot.annotator_id}
-                entered = {"answers": again.answers, "seconds": again.seconds, "certainty": again.certainty}
+                entered = {"answers": again.answers, "seconds": again.seconds, **again.about_item}
                 drafts.append(Draft(**owner, key=slot.key, **entered, saved_at=self.change.at))
             else:
                 slot.state, slot.annotator, slot.key = Assignment.State.OPEN, None, None
@@ -364,7 +365,7 @@ class Carrier:
             batch_size=500,
             update_conflicts=True,
             unique_fields=["duty", "item", "annotator"],
-            update_fields=["key", "answers", "certainty", "seconds", "saved_at"],
+            update_fields=["key", "answers", *WHOLE_ITEM_COLUMNS, "seconds", "saved_at"],
         )
         return former
 

@@ -32,6 +32,7 @@ from annotation.models import (
     Selection,
 )
 from annotation.readers import NAMED_FIELDS
+from annotation.whole_item import WHOLE_ITEM_COLUMNS, item_answers
 from annotation.writers.tables import BATCH, Column, Table
 
 SHARED = (
@@ -76,7 +77,7 @@ OWN = (
     Column("shown_first", "word"),
     Column("evidence", "object"),
     Column("given_score", "number"),
-    Column("certainty", "number"),
+    *(Column(name, "number") for name in WHOLE_ITEM_COLUMNS),
 )
 """The columns of ratings only."""
 NAME = Column("rater_name")
@@ -280,7 +281,7 @@ _READ = {
     "pk": "pk",
     "given_version": "given_version",
     "given_score": "given_score",
-    "certainty": "annotation__certainty",
+    **{name: f"annotation__{name}" for name in WHOLE_ITEM_COLUMNS},
     "rationale": "rationale",
 }
 """What is read of each rating, with the fields of the database."""
@@ -345,7 +346,7 @@ def _ratings(
             "shown_first": None if rating["swapped"] is None else CANDIDATES[rating["swapped"]],
             "evidence": marked.get(rating["pk"]),
             "given_score": rating["given_score"],
-            "certainty": rating["certainty"],
+            **item_answers(rating),
         }
         yield in_order(values)
 

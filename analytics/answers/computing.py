@@ -199,7 +199,6 @@ def _made_rating(item: str, rater: str, score: float) -> Row:
         duty=None,
         seconds=None,
         rationale_length=0,
-        certainty=None,
     )
 
 

@@ -79,7 +79,6 @@ def _judge_reader(judges: Table) -> Callable[[Sequence[Any]], Row]:
             blind=None,
             duty=None,
             seconds=None,
-            certainty=None,
         )
 
     return read

@@ -45,7 +45,7 @@ class Row(NamedTuple):
     duty: str | None
     seconds: float | None
     rationale_length: int
-    certainty: int | None
+    certainty: int | None = None
 
 
 KINDS = {

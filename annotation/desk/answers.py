@@ -16,6 +16,7 @@ from accounts.models import Project, User
 from accounts.refusals import Refused
 from annotation.models import Criterion, Rating
 from annotation.readers import MOST_SPANS, InvalidValue, Span, as_spans
+from annotation.whole_item import WHOLE_ITEM_QUESTIONS, AskedAs, WholeItemAnswers
 
 Status = Literal["scored", "na", "stopped"]
 LONGEST_RATIONALE = 10_000
@@ -59,19 +60,17 @@ def complete(criteria: Sequence[Criterion], answers: Mapping[str, Answer]) -> di
     return {key: replace(answer, rationale=answer.rationale.strip()) for key, answer in completed.items()}
 
 
-SUREST = 100
-
-
-def check_certainty(rule: str, certainty: int | None) -> None:
-    """Refuse a certainty that is invalid, missing although the rubric asks for it, or given although it does not."""
-    if certainty is None:
-        sentence = _("Say how sure you are: a whole number from 0 to 100.") if rule == "required" else ""
-    elif rule == "none":
-        sentence = _("This rubric does not ask how sure you are.")
-    else:
-        sentence = "" if 0 <= certainty <= SUREST else _("Say how sure you are: a whole number from 0 to 100.")
-    if sentence:
-        raise Refused(sentence, code="invalid", fields={"certainty": sentence})
+def check_about_item(asked: Mapping[str, AskedAs], about_item: WholeItemAnswers) -> None:
+    """Refuse answers about the item that are out of their limits, missing though required, or not asked for."""
+    wrong = {}
+    for question in WHOLE_ITEM_QUESTIONS:
+        how, answer = asked[question.name], about_item.get(question.name)
+        if answer is not None and how == "none":
+            wrong[question.name] = _(question.not_asked)
+        elif (answer is None and how == "required") or not question.allows(answer):
+            wrong[question.name] = _(question.correction)
+    if wrong:
+        raise Refused(" ".join(wrong.values()), code="invalid", fields=wrong)
 
 
 def worst(criterion: Criterion) -> float | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, get_args
 from uuid import UUID
 
 from django.http import Http404
@@ -19,6 +19,7 @@ from annotation.desk import leasing, pairs, presentation, service
 from annotation.desk.answers import LONGEST_RATIONALE, Answer
 from annotation.models import Annotation, Assignment, Duty
 from annotation.readers import MOST_SPANS, Span
+from annotation.whole_item import WHOLE_ITEM_COLUMNS, WHOLE_ITEM_QUESTIONS, AskedAs, item_answers
 
 ANYONE = tuple(Role)
 NEEDED = ("item", "duty__campaign__dataset")
@@ -89,7 +90,12 @@ class AssignmentSerializer(serializers.Serializer[Assignment]):
     expires_at = serializers.DateTimeField()
     item = ItemSerializer()
     criteria = CriterionSerializer(many=True)
-    certainty = serializers.ChoiceField(choices=["none", "optional", "required"])
+
+    def get_fields(self) -> dict[str, Any]:
+        """How each question about the whole item is asked goes with it."""
+        return super().get_fields() | {
+            name: serializers.ChoiceField(choices=get_args(AskedAs)) for name in WHOLE_ITEM_COLUMNS
+        }
 
 
 class SpanSerializer(serializers.Serializer[Span]):
@@ -113,9 +119,17 @@ class AnswerSerializer(serializers.Serializer[Answer]):
 class SubmissionSerializer(serializers.Serializer[Annotation]):
     answers = AnswerSerializer(many=True, max_length=500)  # type: ignore[call-arg]
     seconds = serializers.FloatField(default=0.0)
-    certainty = serializers.IntegerField(
-        min_value=0, max_value=100, allow_null=True, default=None, help_text="How sure, if the rubric asks for it."
-    )
+
+    def get_fields(self) -> dict[str, Any]:
+        """The answers about the whole item go with it."""
+        about = {
+            question.name: serializers.IntegerField(
+                min_value=question.lowest, max_value=question.highest, allow_null=True, default=None,
+                help_text=f"{question.title}, if the rubric asks for it.",
+            )
+            for question in WHOLE_ITEM_QUESTIONS
+        }  # fmt: skip
+        return super().get_fields() | about
 
 
 class AnnotationSerializer(serializers.Serializer[Annotation]):
@@ -169,8 +183,10 @@ class Submit(APIView):
             for answer in posted.validated_data["answers"]
         }
         try:
-            entered = {name: posted.validated_data[name] for name in ("seconds", "certainty")}
-            annotation = service.submit(assignment=assignment, key=key, answers=answers, **entered)
+            about, seconds = item_answers(posted.validated_data), posted.validated_data["seconds"]
+            annotation = service.submit(
+                assignment=assignment, key=key, answers=answers, seconds=seconds, about_item=about
+            )
         except service.SubmittedAlready as refused:
             refused.more = {
                 "stored": _listed(service.answers_of(refused.stored)),
@@ -223,5 +239,5 @@ def _shown(assignment: Assignment) -> dict[str, Any]:
         "expires_at": assignment.leased_until,
         "item": presentation.show_item(assignment.item, criteria, assignment.duty.campaign.dataset.layout, swapped),
         "criteria": presentation.show_criteria(criteria, language, {}, swapped),
-        "certainty": service.certainty_rule(assignment),
+        **service.asked_of_item(assignment),
     }

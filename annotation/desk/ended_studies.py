@@ -14,6 +14,7 @@ from annotation.desk import service
 from annotation.desk.answers import Answer
 from annotation.desk.leasing import LeaseLost
 from annotation.models import Assignment, Duty, WritingDuty, WritingText
+from annotation.whole_item import WholeItemAnswers
 
 
 def ended_studies(user: User) -> QuerySet[Project]:
@@ -38,9 +39,11 @@ def ended_study(
     return next((found for of_kind in rows if (found := of_kind.first())), None)
 
 
-def keep_sent(*, user: User, key: UUID, answers: Mapping[str, Answer], seconds: float, certainty: int | None) -> None:
+def keep_sent(
+    *, user: User, key: UUID, answers: Mapping[str, Answer], seconds: float, about_item: WholeItemAnswers
+) -> None:
     """Store what a page sends after its project was deleted as the draft of the item, if the item is still theirs."""
     assignment = Assignment.objects.filter(key=key, annotator__user=user, state=Assignment.State.LEASED).first()
     if assignment is not None and any(answer.is_given or answer.rationale for answer in answers.values()):
         with suppress(LeaseLost, Refused):
-            service.save_draft(assignment=assignment, answers=answers, seconds=seconds, certainty=certainty)
+            service.save_draft(assignment=assignment, answers=answers, seconds=seconds, about_item=about_item)

@@ -22,6 +22,7 @@ from annotation.desk.answers import Answer
 from annotation.desk.markup import MARKDOWN, formatted
 from annotation.models import Criterion, Item
 from annotation.readers import Span
+from annotation.whole_item import WHOLE_ITEM_QUESTIONS, AskedAs, WholeItemAnswers
 
 # The speakers who are usually not rated; their turns are shown on the opposite side.
 ASKING = frozenset({"user", "customer", "client", "human", "caller", "patient", "student"})
@@ -273,6 +274,27 @@ def show_criteria(
         _criterion(criterion, number, language, answers.get(criterion.key, Answer()), swapped)
         for number, criterion in enumerate(criteria, 1)
     )
+
+
+def show_whole_item_questions(
+    asked: Mapping[str, AskedAs], about_item: WholeItemAnswers, errors: Mapping[str, str]
+) -> list[dict[str, Any]]:
+    """The questions about the whole item that the rubric asks, each with its answer and what is wrong with it."""
+    return [
+        {
+            "name": question.name,
+            "question": question.question,
+            "shortcut": question.shortcut,
+            "correction": question.correction,
+            "lowest": question.lowest,
+            "highest": question.highest,
+            "is_required": asked[question.name] == "required",
+            "value": about_item[question.name],
+            "error": errors.get(question.name, ""),
+        }
+        for question in WHOLE_ITEM_QUESTIONS
+        if asked[question.name] != "none"
+    ]
 
 
 def show_version(

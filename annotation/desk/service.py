@@ -25,7 +25,7 @@ from accounts.models import SIGHTED, Event, Membership, User
 from accounts.refusals import Refused
 from annotation import allocation, evidence
 from annotation.desk import leasing, pairs, times
-from annotation.desk.answers import SUREST, Answer, Status, check_certainty, complete
+from annotation.desk.answers import Answer, Status, check_about_item, complete
 from annotation.desk.column_lists import ColumnList
 from annotation.desk.leasing import LEASE, LeaseLost, require_open
 from annotation.models import (
@@ -45,6 +45,14 @@ from annotation.models import (
 from annotation.qualification import controls, exams
 from annotation.qualification.references import UNSEEN
 from annotation.readers import as_spans
+from annotation.whole_item import (
+    NO_ANSWERS,
+    WHOLE_ITEM_COLUMNS,
+    WHOLE_ITEM_QUESTIONS,
+    AskedAs,
+    WholeItemAnswers,
+    item_answers,
+)
 
 # The same rows as Assignment.objects.visible_to(user).filter(key=key); test_desk_addresses.py compares both.
 _BY_KEY = """
@@ -231,17 +239,17 @@ def criteria_on_desk(assignment: Assignment) -> tuple[Criterion, ...]:
     return allocation.criteria_of(duty.visible_pk, duty.campaign.rubric_version_id, assignment.criteria_set)
 
 
-def answers_so_far(assignment: Assignment) -> tuple[dict[str, Answer], float, int | None]:
-    """The answers in the annotator's draft, by criterion, the seconds spent so far, and the certainty."""
+def answers_so_far(assignment: Assignment) -> tuple[dict[str, Answer], float, WholeItemAnswers]:
+    """The annotator's draft: the answers by criterion, the seconds spent so far, and the answers about the item."""
     draft = _drafts(assignment).first()
     if draft is None:
-        return {}, 0.0, None
-    return {key: _entered(parts) for key, parts in draft.answers.items()}, draft.seconds, draft.certainty
+        return {}, 0.0, NO_ANSWERS
+    return {key: _entered(parts) for key, parts in draft.answers.items()}, draft.seconds, item_answers(draft)
 
 
-def certainty_rule(assignment: Assignment) -> str:
-    """Whether the rubric asks how sure the annotator is: none, optional or required."""
-    return criteria_on_desk(assignment)[0].rubric_version.certainty
+def asked_of_item(assignment: Assignment) -> dict[str, AskedAs]:
+    """How the rubric asks each question about the whole item."""
+    return criteria_on_desk(assignment)[0].rubric_version.asked
 
 
 def _entered(parts: Mapping[str, Any]) -> Answer:
@@ -249,29 +257,34 @@ def _entered(parts: Mapping[str, Any]) -> Answer:
 
 
 def save_draft(
-    *, assignment: Assignment, answers: Mapping[str, Answer], seconds: float, certainty: int | None = None
+    *, assignment: Assignment, answers: Mapping[str, Answer], seconds: float, about_item: WholeItemAnswers = NO_ANSWERS
 ) -> datetime:
     """Save the answers entered so far, and return the time. Raises ``LeaseLost`` if the slot is no longer theirs."""
     now = timezone.now()
     with transaction.atomic():
         if not _leased(assignment).select_for_update(no_key=True).exists():
-            _refuse_others(Annotation.objects.filter(key=assignment.key).first(), answers, certainty)
+            _refuse_others(Annotation.objects.filter(key=assignment.key).first(), answers, about_item)
             raise LeaseLost
-        kept = certainty if certainty is not None and 0 <= certainty <= SUREST else None
-        _write_draft(assignment, answers=answers, seconds=seconds, certainty=kept, now=now)
+        _write_draft(assignment, answers=answers, seconds=seconds, about_item=about_item, now=now)
     return now
 
 
 def _write_draft(
-    assignment: Assignment, *, answers: Mapping[str, Answer], seconds: float, certainty: int | None, now: datetime
+    assignment: Assignment,
+    *,
+    answers: Mapping[str, Answer],
+    seconds: float,
+    about_item: WholeItemAnswers,
+    now: datetime,
 ) -> None:
-    entered = {"answers": _entered_parts(answers), "certainty": certainty}
+    allowed = {one.name: answer for one in WHOLE_ITEM_QUESTIONS if one.allows(answer := about_item[one.name])}
+    entered = {"answers": _entered_parts(answers), **allowed}
     lease = _owner_keys(assignment) | {"key": assignment.key}
     Draft.objects.bulk_create(
         [Draft(**lease, **entered, seconds=times.possible_seconds(assignment, seconds, now), saved_at=now)],
         update_conflicts=True,
         unique_fields=["duty", "item", "annotator"],
-        update_fields=["key", "answers", "certainty", "seconds", "saved_at"],
+        update_fields=["key", "answers", *WHOLE_ITEM_COLUMNS, "seconds", "saved_at"],
     )
 
 
@@ -316,7 +329,7 @@ def submit(
     key: UUID,
     answers: Mapping[str, Answer],
     seconds: float,
-    certainty: int | None = None,
+    about_item: WholeItemAnswers = NO_ANSWERS,
 ) -> Annotation:
     """Submit the assignment: store its ratings, all or none. The same key and answers again return what is stored.
 
@@ -324,34 +337,34 @@ def submit(
     criterion, ``SubmittedAlready`` if other answers are stored under the key, or ``LeaseLost``.
     """
     if assignment.key != key or assignment.state != Assignment.State.LEASED:
-        return _stored_alike(key, answers, certainty)
+        return _stored_alike(key, answers, about_item)
     require_open(assignment.duty.campaign)
     answered = evidence.quoted(assignment, complete(criteria_on_desk(assignment), answers))
-    check_certainty(certainty_rule(assignment), certainty)
+    check_about_item(asked_of_item(assignment), about_item)
     with transaction.atomic():
         if _leased(assignment).update(state=Assignment.State.SUBMITTED, leased_until=None):
-            return _store(assignment, answered, seconds=seconds, certainty=certainty)
-    return _stored_alike(key, answers, certainty)
+            return _store(assignment, answered, seconds=seconds, about_item=about_item)
+    return _stored_alike(key, answers, about_item)
 
 
-def _stored_alike(key: UUID, answers: Mapping[str, Answer], certainty: int | None) -> Annotation:
+def _stored_alike(key: UUID, answers: Mapping[str, Answer], about_item: WholeItemAnswers) -> Annotation:
     """The annotation that was submitted with the key and these answers. Raises ``LeaseLost`` if there is none, and
     ``SubmittedAlready`` if it has other answers."""
     stored = Annotation.objects.filter(key=key).first()
     if stored is None:
         raise LeaseLost
-    _refuse_others(stored, answers, certainty)
+    _refuse_others(stored, answers, about_item)
     return stored
 
 
-def _refuse_others(stored: Annotation | None, sent: Mapping[str, Answer], certainty: int | None) -> None:
+def _refuse_others(stored: Annotation | None, sent: Mapping[str, Answer], about_item: WholeItemAnswers) -> None:
     """Raise ``SubmittedAlready`` if an annotation has other answers than were sent. A critical mark's own answers are
     compared, not what it stopped."""
     if stored is None:
         return
     given = {key: _compared(answer) for key, answer in sent.items() if answer.is_given and answer.status != "stopped"}
     has_others = given != {key: _compared(answer) for key, answer in answers_of(stored).items()}
-    if has_others or certainty != stored.certainty:
+    if has_others or dict(about_item) != item_answers(stored):
         raise SubmittedAlready(stored, sent)
 
 
@@ -361,7 +374,7 @@ def _compared(answer: Answer) -> tuple[Any, ...]:
 
 
 def _store(
-    assignment: Assignment, answered: Mapping[str, Answer], *, seconds: float, certainty: int | None
+    assignment: Assignment, answered: Mapping[str, Answer], *, seconds: float, about_item: WholeItemAnswers
 ) -> Annotation:
     if assignment.revision > 1 or assignment.has_rubric_changes:
         _supersede(assignment)
@@ -373,7 +386,7 @@ def _store(
         key=assignment.key,
         revision=assignment.revision,
         seconds=times.possible_seconds(assignment, seconds),
-        certainty=certainty,
+        **about_item,
         blind=_is_blind(assignment),
         swapped=pairs.swapped_for(assignment, criteria_on_desk(assignment)),
     )
@@ -508,7 +521,7 @@ def _reopen(assignment: Assignment) -> Assignment:
         assignment,
         answers=answers_of(annotation),
         seconds=annotation.seconds or 0.0,
-        certainty=annotation.certainty,
+        about_item=item_answers(annotation),
         now=now,
     )
     return assignment
@@ -547,7 +560,7 @@ def revise_scores(
     key: UUID,
     answers: Mapping[str, Answer],
     seconds: float,
-    certainty: int | None = None,
+    about_item: WholeItemAnswers = NO_ANSWERS,
 ) -> Annotation:
     """Replace the scores of a submitted assignment, until its campaign closes: a new revision supersedes them.
 
@@ -558,19 +571,19 @@ def revise_scores(
     if earlier := Annotation.objects.filter(key=key).values_list("assignment", flat=True).first():
         if earlier != assignment.pk:
             raise LeaseLost
-        return _stored_alike(key, answers, certainty)
+        return _stored_alike(key, answers, about_item)
     require_open(assignment.duty.campaign)
     _require_changeable(assignment)
     answered = evidence.quoted(assignment, complete(criteria_on_desk(assignment), answers))
-    check_certainty(certainty_rule(assignment), certainty)
+    check_about_item(asked_of_item(assignment), about_item)
     submitted = Assignment.objects.filter(pk=assignment.pk, key=shown, state=Assignment.State.SUBMITTED)
     with transaction.atomic():
         if not submitted.update(key=key, revision=F("revision") + 1):
             own = Annotation.objects.filter(assignment=assignment, annotator=assignment.annotator_id)
-            _refuse_others(own.filter(superseded_at=None).first(), answers, certainty)
+            _refuse_others(own.filter(superseded_at=None).first(), answers, about_item)
             raise LeaseLost
         assignment.refresh_from_db(fields=["key", "revision"])
-        return _store(assignment, answered, seconds=seconds, certainty=certainty)
+        return _store(assignment, answered, seconds=seconds, about_item=about_item)
 
 
 def asked_again(assignment: Assignment) -> list[Criterion]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from datetime import timedelta
 from functools import wraps
 from http import HTTPStatus
+from types import MappingProxyType
 from typing import Any, Literal
 from uuid import UUID
 
@@ -33,6 +34,7 @@ from annotation.desk.answers import Answer, posted_spans
 from annotation.models import Assignment, Campaign, ControlPause, Duty, PromptCollection, Skip
 from annotation.qualification import exams, gate
 from annotation.qualification.gate import NotQualified
+from annotation.whole_item import WHOLE_ITEM_COLUMNS, WholeItemAnswers, item_answers
 
 View = Callable[..., HttpResponse]
 OfferedItem = Literal["next", "expired", "freed"]
@@ -121,8 +123,7 @@ def duty_removed(request: HttpRequest, removed: service.DutyRemoved) -> HttpResp
 def study_ended(request: HttpRequest, project: Project, key: UUID | None = None) -> HttpResponse:
     """Say that a lead has deleted the project; keep what the page of an item sends."""
     if request.method == "POST" and key is not None:
-        entered = {"seconds": read_seconds(request.POST), "certainty": read_certainty(request.POST)}
-        ended_studies.keep_sent(user=request.user, key=key, answers=read_answers(request.POST), **entered)
+        ended_studies.keep_sent(user=request.user, key=key, **read_entered(request.POST))
     title = _("This study has ended")
     detail = _(
         "The lead has deleted the project “%(project)s”. What you entered is kept for some weeks, in case the lead "
@@ -249,8 +250,8 @@ def item(request: HttpRequest, *, key: UUID) -> HttpResponse:
         return redirect("desk_duty", duty=assignment.duty.visible_pk)
     if not service.is_leased(assignment):
         return offer_page(request, request.path, assignment.duty, offer="expired")
-    answers, seconds, certainty = service.answers_so_far(assignment)
-    context = desk_context(assignment, answers, seconds=seconds, certainty=certainty)
+    answers, seconds, about_item = service.answers_so_far(assignment)
+    context = desk_context(assignment, answers, seconds=seconds, about_item=about_item)
     return render(request, "annotation/desk.html", {"desk": context})
 
 
@@ -277,14 +278,14 @@ def submit_view(request: HttpRequest, *, key: UUID) -> HttpResponse:
     """Submit the item. The same key again gets the same response."""
     assignment = service.on_desk(user=request.user, key=key)
     keep_posted_note(request, assignment)
-    answers, seconds, certainty = read_answers(request.POST), read_seconds(request.POST), read_certainty(request.POST)
+    entered = read_entered(request.POST)
     try:
-        service.submit(assignment=assignment, key=key, answers=answers, seconds=seconds, certainty=certainty)
+        service.submit(assignment=assignment, key=key, **entered)
     except Refused as refused:
         if wants_json(request) or not refused.fields:
             raise
         whole = service.on_desk(user=request.user, key=key, related=NEEDED)
-        shown = {"desk": desk_context(whole, answers, seconds=seconds, certainty=certainty), "errors": refused.fields}
+        shown = {"desk": desk_context(whole, **entered, errors=refused.fields), "errors": refused.fields}
         return render(request, "annotation/desk.html", shown, status=422)
     return after_submission(request, assignment)
 
@@ -304,9 +305,8 @@ def after_submission(request: HttpRequest, assignment: Assignment) -> HttpRespon
 @refusals_as_responses
 def draft_view(request: HttpRequest, *, key: UUID) -> HttpResponse:
     """Save a draft (autosave)."""
-    answers, seconds, certainty = read_answers(request.POST), read_seconds(request.POST), read_certainty(request.POST)
-    assignment = assignment_with_key(request, key)
-    saved_at = service.save_draft(assignment=assignment, answers=answers, seconds=seconds, certainty=certainty)
+    entered, assignment = read_entered(request.POST), assignment_with_key(request, key)
+    saved_at = service.save_draft(assignment=assignment, **entered)
     keep_posted_note(request, assignment)
     return next_address(request, reverse("desk_item", args=[key]), saved_at=saved_at)
 
@@ -410,7 +410,7 @@ def revise_view(request: HttpRequest, *, key: UUID) -> HttpResponse:
     assignment = service.own_submission(user=request.user, key=key, related=NEEDED)
     leasing.require_open(assignment.duty.campaign)
     stored = service.current_submission(assignment)
-    entered = {"seconds": stored.seconds or 0.0, "certainty": stored.certainty}
+    entered: dict[str, Any] = {"seconds": stored.seconds or 0.0, "about_item": item_answers(stored)}
     context = desk_context(assignment, service.answers_of(stored), **entered, revising=True)
     return render(request, "annotation/desk.html", {"desk": context})
 
@@ -418,17 +418,15 @@ def revise_view(request: HttpRequest, *, key: UUID) -> HttpResponse:
 def _revised(request: HttpRequest, key: UUID) -> HttpResponse:
     assignment = service.own_submission(user=request.user, key=key)
     keep_posted_note(request, assignment)
-    answers, seconds, certainty = read_answers(request.POST), read_seconds(request.POST), read_certainty(request.POST)
+    entered = read_entered(request.POST)
     try:
-        own = own_key(request.POST)
-        entered = {"answers": answers, "seconds": seconds, "certainty": certainty}
-        service.revise_scores(assignment=assignment, shown=key, key=own, **entered)
+        service.revise_scores(assignment=assignment, shown=key, key=own_key(request.POST), **entered)
     except Refused as refused:
         if wants_json(request) or not refused.fields:
             raise
         whole = service.own_submission(user=request.user, key=key, related=NEEDED)
         shown = {
-            "desk": desk_context(whole, answers, seconds=seconds, certainty=certainty, revising=True),
+            "desk": desk_context(whole, **entered, errors=refused.fields, revising=True),
             "errors": refused.fields,
         }
         return render(request, "annotation/desk.html", shown, status=422)
@@ -457,6 +455,15 @@ def leave(request: HttpRequest) -> HttpResponse:
 
 
 # --- the page and its form: docs/interface.md says what the template expects ------------------------------------------
+def read_entered(form: QueryDict) -> dict[str, Any]:
+    """What a form says of an item: the answers by criterion, the seconds, and the answers about the item."""
+    return {
+        "answers": read_answers(form),
+        "seconds": read_seconds(form),
+        "about_item": {name: _whole_number(form.get(name, "")) for name in WHOLE_ITEM_COLUMNS},
+    }
+
+
 def read_answers(form: QueryDict) -> dict[str, Answer]:
     """The fields ``score-<criterion>``, ``rationale-<criterion>`` and ``evidence-<criterion>`` (one for each span)
     of a form, as answers by criterion."""
@@ -485,9 +492,9 @@ def read_seconds(form: QueryDict) -> float:
     return _number(form.get("seconds", "0"))
 
 
-def read_certainty(form: QueryDict) -> int | None:
-    """How sure the annotator is; -1, which nobody can be, for what is no whole number."""
-    written = form.get("certainty", "").strip()
+def _whole_number(text: str) -> int | None:
+    """The typed number; -1, which is in no question's limits, for what is no whole number."""
+    written = text.strip()
     return int(written) if written.isascii() and written.isdecimal() and len(written) < 9 else -1 if written else None
 
 
@@ -496,7 +503,8 @@ def desk_context(
     answers: Mapping[str, Answer],
     *,
     seconds: float,
-    certainty: int | None,
+    about_item: WholeItemAnswers,
+    errors: Mapping[str, str] = MappingProxyType({}),
     revising: bool = False,
 ) -> dict[str, Any]:
     """The complete context of the scoring page. The ``NEEDED`` relations of the assignment must be loaded.
@@ -524,7 +532,9 @@ def desk_context(
             "version": f"v{campaign.rubric_version.number}",
         },
         "criteria": presentation.show_criteria(criteria, language, answers, swapped),
-        "certainty": {"rule": service.certainty_rule(assignment), "value": certainty},
+        "whole_item_questions": presentation.show_whole_item_questions(
+            service.asked_of_item(assignment), about_item, errors
+        ),
         "versions": [
             presentation.show_version(at, rated, language, given, swapped)
             for at, rated, given in service.earlier_versions(assignment)

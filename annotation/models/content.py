@@ -21,6 +21,7 @@ from accounts.inputs import without_nul
 from accounts.models import SIGHTED, HasJob, Project, Role, User
 from annotation.blinding import heading_of, lay_out
 from annotation.readers import File, Mapping, is_compressed, is_on_scale, plain_number
+from annotation.whole_item import AskedAs, asked_as
 
 if TYPE_CHECKING:
     from analytics.stats.core.scales import Level, Scale
@@ -489,9 +490,9 @@ class RubricVersion(models.Model):
         return f"{self.rubric.key} v{self.number}"
 
     @property
-    def certainty(self) -> str:
-        """Whether annotators say of every item how sure they are: none, optional or required."""
-        return str(self.document.get("certainty", "none"))
+    def asked(self) -> dict[str, AskedAs]:
+        """How each question about the whole item is asked: none, optional or required."""
+        return asked_as(self.document)
 
     @property
     def scales(self) -> dict[str, Scale]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO, Literal, get_args
 
@@ -11,12 +11,12 @@ import yaml
 from annotation.readers.documents import MultilingualReader, Node, as_document, load_document, scalar
 from annotation.readers.problems import FormatError, Problems
 from annotation.readers.words import Words
+from annotation.whole_item import WHOLE_ITEM_COLUMNS, AskedAs, asked_as
 
 Level = Literal["nominal", "ordinal", "interval"]
 Group = Literal["critical", "general", "domain", "task", "subjective"]
 Rule = Literal["never", "optional", "required", "required_except_best"]
 Evidence = Literal["none", "optional", "required"]
-Certainty = Literal["none", "optional", "required"]
 Direction = Literal["higher_is_better", "lower_is_better", "none"]
 TranslationState = Literal["draft", "reviewed", "stale"]
 TextByLanguage = dict[str, str]  # language -> text
@@ -143,13 +143,16 @@ class CriterionDocument:
 
 @dataclass(frozen=True, slots=True)
 class RubricDocument:
-    """A whole rubric. ``as_dict`` is plain JSON; ``rubric.parse_rubric`` reads ``as_yaml`` back to an equal one."""
+    """A whole rubric. ``as_dict`` is plain JSON; ``rubric.parse_rubric`` reads ``as_yaml`` back to an equal one.
+
+    ``asked``: how it asks each question about the whole item (`annotation.whole_item`).
+    """
 
     key: str
     name: TextByLanguage
     source_language: str
     criteria: tuple[CriterionDocument, ...]
-    certainty: Certainty = "none"
+    asked: Mapping[str, AskedAs] = field(default_factory=lambda: asked_as({}))
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values in canonical order."""
@@ -157,7 +160,7 @@ class RubricDocument:
             "key": self.key,
             "name": self.name,
             "source_language": self.source_language,
-            **({} if self.certainty == "none" else {"certainty": self.certainty}),
+            **{name: how for name, how in self.asked.items() if how != "none"},
             "criteria": [criterion.as_dict() for criterion in self.criteria],
         }
 
@@ -207,7 +210,6 @@ def scale_in_words(scale: ScaleDocument) -> str:
 
 
 _RUBRIC_KEYS = ("key", "name", "source_language", "criteria")
-_RUBRIC_OPTIONS = ("certainty",)
 _CRITERION_KEYS = (
     *("key", "name", "question", "definition", "scale", "anchors", "mark_if", "dont_mark_if", "examples"),
     *("speaker", "not_applicable", "rationale", "evidence", "group", "panel", "direction", "translations"),
@@ -247,14 +249,14 @@ class _Reader(MultilingualReader):
 
     def rubric(self, node: Node) -> RubricDocument:
         """The whole document."""
-        parts = self.members(node, (*_RUBRIC_KEYS, *_RUBRIC_OPTIONS), required=_RUBRIC_KEYS)
+        parts = self.members(node, (*_RUBRIC_KEYS, *WHOLE_ITEM_COLUMNS), required=_RUBRIC_KEYS)
         self.source = self.language(parts.get("source_language")) or "en"
         return RubricDocument(
             key=self.key(parts.get("key")),
             name=self.words(parts.get("name")),
             source_language=self.source,
             criteria=self.criteria(parts.get("criteria")),
-            certainty=self.one_of(parts.get("certainty"), get_args(Certainty), "none"),
+            asked={name: self.one_of(parts.get(name), get_args(AskedAs), "none") for name in WHOLE_ITEM_COLUMNS},
         )
 
     def criteria(self, node: Node | None) -> tuple[CriterionDocument, ...]:

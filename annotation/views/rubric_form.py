@@ -16,6 +16,7 @@ from accounts import languages
 from annotation.models import Criterion
 from annotation.readers import ParsedRubric, Problem, parse_rubric, plain_number
 from annotation.views.import_words import shown_words
+from annotation.whole_item import WHOLE_ITEM_COLUMNS, WHOLE_ITEM_QUESTIONS, asked_as
 
 Texts = dict[str, str]  # language -> text
 MOST_CRITERIA, MOST_POINTS, MOST_LANGUAGES = 200, 101, 60
@@ -38,7 +39,7 @@ PARTS = {
     "key": gettext_lazy("Key"),
     "name": gettext_lazy("Name"),
     "source_language": gettext_lazy("Source language"),
-    "certainty": gettext_lazy("How sure annotators are"),
+    **{question.name: gettext_lazy(question.title) for question in WHOLE_ITEM_QUESTIONS},
     "criteria": gettext_lazy("Criteria"),
     "question": gettext_lazy("Question"),
     "definition": gettext_lazy("Definition"),
@@ -155,7 +156,7 @@ class RubricFields:
     languages: list[str] = field(default_factory=lambda: ["en"])
     shown: str = ""
     criteria: list[CriterionFields] = field(default_factory=list)
-    certainty: str = "none"
+    asked: dict[str, str] = field(default_factory=dict)
 
     def as_document(self) -> dict[str, Any]:
         """The document, complete or not."""
@@ -163,7 +164,7 @@ class RubricFields:
             "key": self.key.strip() or None,
             "name": _filled(self.name) or None,
             "source_language": self.languages[0],
-            "certainty": self.certainty,
+            **self.asked,
             "criteria": [criterion.as_document() for criterion in self.criteria],
         }
 
@@ -213,9 +214,8 @@ def fields_of(document: Mapping[str, Any]) -> RubricFields:
         tags.update(criterion.examples, *(tag for point in criterion.points for tag in (point.labels, point.anchors)))
     spoken = [source, *sorted(tags - {source})]
     shown = spoken[1] if len(spoken) > 1 else ""
-    return RubricFields(
-        document["key"], dict(document["name"]), spoken, shown, criteria, document.get("certainty", "none")
-    )
+    asked = dict[str, str](asked_as(document))
+    return RubricFields(document["key"], dict(document["name"]), spoken, shown, criteria, asked)
 
 
 def _criterion_fields(part: Mapping[str, Any]) -> CriterionFields:
@@ -303,7 +303,7 @@ def posted_fields(posted: QueryDict) -> RubricFields:
         languages=spoken,
         shown=posted.get("shown", ""),
         criteria=criteria,
-        certainty=posted.get("certainty") or "none",
+        asked={name: posted.get(name) or "none" for name in WHOLE_ITEM_COLUMNS},
     )
 
 
@@ -425,6 +425,9 @@ def shown_fields(fields: RubricFields, problems: Mapping[int, list[str]], focus:
         "fields": fields,
         "focus": focus,
         "name_texts": writer.texts("name", PARTS["name"], fields.name),
+        "whole_item_questions": [
+            (question, fields.asked.get(question.name, "none")) for question in WHOLE_ITEM_QUESTIONS
+        ],
         "languages": [{**_language(tag), "missing": _missing(fields, tag)} for tag in fields.languages],
         "criteria": criteria,
         "hidden_texts": json.dumps(writer.hidden, ensure_ascii=False),

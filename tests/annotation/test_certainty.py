@@ -121,14 +121,14 @@ def test_it_is_in_the_table_the_api_of_items_and_the_bundle(cast: Cast) -> None:
 
 def test_the_rubric_says_it_as_a_file_and_in_the_form(cast: Cast) -> None:
     version: RubricVersion = make.rubric(cast.kassa, certainty="optional")
-    assert version.certainty == "optional"
+    assert version.asked == {"certainty": "optional"}
     written = cast.client("boris").get(f"/p/kassa/rubrics/{version.rubric.key}/v1.yaml").content
     read = parse_rubric("rubric.yaml", written)
     assert read.document
-    assert (read.document.certainty, read.document.as_dict()) == ("optional", version.document)
+    assert (read.document.asked["certainty"], read.document.as_dict()) == ("optional", version.document)
     assert fields_of(version.document).as_document()["certainty"] == "optional"
     without = make.rubric(cast.kassa, key="other")
-    assert (without.certainty, "certainty" in without.document) == ("none", False)
+    assert (without.asked["certainty"], "certainty" in without.document) == ("none", False)
     wrong = parse_rubric("rubric.json", json.dumps({**version.document, "certainty": "always"}).encode())
     assert "certainty" in wrong.problems.sentences()[0]
     posted = QueryDict("key=quality&language=en&certainty=required")

@@ -103,8 +103,8 @@ def test_a_key_right_after_a_submission_waits_for_the_next_item_whatever_has_the
     """The field that Enter submits keeps the focus for a moment: a digit typed then is not for it."""
     page = opened(visit_as, scene.duty(cast, items=2, overlap=1, certainty="required"))
     page.keyboard.type("2190")
-    page.locator("[data-certainty]").evaluate(SUBMIT_AND_PRESS, [*"3050"])
-    expect(page.locator("[data-certainty]")).to_have_value("50")
+    page.locator("[data-whole-item]").evaluate(SUBMIT_AND_PRESS, [*"3050"])
+    expect(page.locator("[data-whole-item]")).to_have_value("50")
     page.keyboard.press("Enter")
     wait_for_workers(lambda: Annotation.objects.count() == 2)
     assert scores_given("rating") == ["21", "30"]
@@ -116,7 +116,7 @@ def test_an_enter_that_no_button_waits_for_ends_the_keys_of_an_item_that_nobody_
 ) -> None:
     page = opened(visit_as, scene.duty(cast, items=2, overlap=1, certainty="required"))
     page.keyboard.type("2190")
-    page.locator("[data-certainty]").evaluate(SUBMIT_AND_PRESS, ["1", "Enter", "0", "0"])
+    page.locator("[data-whole-item]").evaluate(SUBMIT_AND_PRESS, ["1", "Enter", "0", "0"])
     expect(page.locator("[data-alert]")).to_contain_text("Keys that you pressed ahead were left out")
     expect(page.locator("[data-count]")).to_have_text("1 of 2 scored")
 

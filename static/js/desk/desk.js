@@ -257,26 +257,27 @@ function listen(desk) {
   });
 }
 
-// After the last score: to the button, or to how sure one is where the rubric asks and nothing is said yet.
+// After the last score: to the button, or to a required question about the item that has no answer yet.
 function toSubmit() {
-  const sure = document.querySelector("[data-certainty]:required");
-  (sure && !sure.value ? sure : document.querySelector("[data-submit]")).focus();
+  const open = [...document.querySelectorAll("[data-whole-item]:required")].find(({ value }) => !value);
+  (open ?? document.querySelector("[data-submit]")).focus();
 }
 
-function certaintyOf({ form }) {
-  return form.querySelector("[data-certainty]");
+function wholeItemFieldsOf({ form }) {
+  return [...form.querySelectorAll("[data-whole-item]")];
 }
 
-// Whether the certainty is what the rubric asks for; if not, says so.
-function saysHowSure(desk, sentence = "") {
-  const sure = certaintyOf(desk);
-  if (!sure) return true;
-  const place = desk.form.querySelector("[data-certainty-error]");
-  const isRight = sure.validity.valid && !sentence;
-  place.textContent = isRight ? "" : sentence || place.dataset.sentence;
-  place.hidden = isRight;
-  if (!isRight) sure.focus();
-  return isRight;
+// Whether the answers about the item are what the rubric asks for; if not, says so. `refused`: sentences by name.
+function checkWholeItem(desk, refused = {}) {
+  const wrong = wholeItemFieldsOf(desk).filter((field) => {
+    const place = document.getElementById(`error-${field.name}`);
+    const isWrong = !field.validity.valid || field.name in refused;
+    place.textContent = isWrong ? refused[field.name] || place.dataset.correction : "";
+    place.hidden = !isWrong;
+    return isWrong;
+  });
+  wrong[0]?.focus();
+  return !wrong.length;
 }
 
 function changed(desk) {
@@ -295,7 +296,7 @@ function submit(desk) {
   const { sheet, draft, submission, show } = desk;
   sheet.holdStill();
   show("rubric");
-  if (!sheet.check() || !saysHowSure(desk)) return false;
+  if (!sheet.check() || !checkWholeItem(desk)) return false;
   draft.close();
   freeze(desk, true);
   desk.ahead ??= new KeysAhead();
@@ -331,13 +332,13 @@ function playAhead(desk, ahead) {
     const pressed = ahead.next();
     desk.sheet.advanceNow();
     if (CHOOSING.has(pressed.name)) desk.sheet.left = null;
-    const isHowSure = document.activeElement?.matches("[data-certainty]");
-    if (pressed.name === "submit" || (pressed.name === "enter" && (isHowSure || document.activeElement?.matches("[data-submit]")))) {
+    const isAboutItem = document.activeElement?.matches("[data-whole-item]");
+    if (pressed.name === "submit" || (pressed.name === "enter" && (isAboutItem || document.activeElement?.matches("[data-submit]")))) {
       desk.ahead = ahead;
       if (submit(desk)) return;
       desk.ahead = null;
     } else if (pressed.name !== "enter") {
-      if (isHowSure && IGNORED_BY_NUMBERS.has(pressed.name)) continue;
+      if (isAboutItem && IGNORED_BY_NUMBERS.has(pressed.name)) continue;
       if (played[pressed.name]?.(desk, pressed) !== false) continue;
     }
     desk.status.alert(desk.words.keysLeft);
@@ -345,16 +346,16 @@ function playAhead(desk, ahead) {
   }
 }
 
-const IGNORED_BY_NUMBERS = new Set(["side", "na", "next", "previous", "certainty"]);
+const IGNORED_BY_NUMBERS = new Set(["side", "na", "next", "previous", "whole-item"]);
 
 // Keys that the browser itself would put into a field.
 const played = {
-  certainty: (desk) => commands.certainty(desk),
+  "whole-item": (desk) => commands["whole-item"](desk),
   score(desk, pressed) {
-    const sure = certaintyOf(desk);
-    if (sure && document.activeElement === sure) {
-      sure.value += pressed.digit;
-      return entered(sure);
+    const field = wholeItemFieldsOf(desk).find((one) => one === document.activeElement);
+    if (field) {
+      field.value += pressed.digit;
+      return entered(field);
     }
     const { current } = desk.sheet;
     const { number } = current;
@@ -435,11 +436,12 @@ const commands = {
     text.scrollTo({ top: Math.max(0, Math.min(top, text.scrollHeight)) });
     return true;
   },
-  certainty(desk) {
-    const sure = certaintyOf(desk);
-    sure?.focus();
-    sure?.select();
-    return Boolean(sure);
+  "whole-item"(desk) {
+    const fields = wholeItemFieldsOf(desk);
+    const field = fields.find(({ value }) => !value) ?? fields[0];
+    field?.focus();
+    field?.select();
+    return Boolean(field);
   },
   "leave-text": ({ sheet }) => sheet.current.summary.focus(),
   submit: (desk) => void submit(desk),
@@ -479,7 +481,7 @@ function outcomes(desk) {
       again(Object.keys(fields).length ? "" : detail);
       draft.change();
       sheet.sayAll(fields);
-      if (fields.certainty) saysHowSure(desk, fields.certainty);
+      if (wholeItemFieldsOf(desk).some(({ name }) => name in fields)) checkWholeItem(desk, fields);
     },
     conflict(body) {
       again();
@@ -604,7 +606,8 @@ function comparedRow({ name, lang, dir, stored, sent }) {
 function restore(form, kept) {
   if (!kept) return false;
   for (const [name, value] of kept.fields) {
-    if (name !== "note" && name !== "certainty" && !/^(score|rationale)-/.test(name)) continue;
+    const isAboutItem = form.elements[name]?.matches?.("[data-whole-item]");
+    if (name !== "note" && !isAboutItem && !/^(score|rationale)-/.test(name)) continue;
     for (const input of form.querySelectorAll(`[name="${CSS.escape(name)}"]`)) put(input, value);
   }
   return true;

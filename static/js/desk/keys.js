@@ -2,7 +2,7 @@
 
 // From a key press to a command's name, pure; the desk decides what the command does.
 
-const LETTERS = { KeyN: "na", KeyJ: "next", KeyK: "previous", KeyR: "rationale", KeyE: "evidence", KeyC: "certainty", KeyU: "undo" };
+const LETTERS = { KeyN: "na", KeyJ: "next", KeyK: "previous", KeyR: "rationale", KeyE: "evidence", KeyC: "whole-item", KeyU: "undo" };
 const PAGES = { PageDown: 0.9, PageUp: -0.9, Home: -Infinity, End: Infinity }; // of the height that is visible
 const SIDES = { ArrowLeft: "left", ArrowRight: "right" };
 const ARROWS = { ArrowDown: "next", ArrowUp: "previous" };
@@ -117,4 +117,4 @@ export class KeysAhead {
   }
 }
 
-const AHEAD = new Set(["score", "side", "na", "next", "previous", "rationale", "text", "erase", "leave-text", "submit", "enter", "certainty"]);
+const AHEAD = new Set(["score", "side", "na", "next", "previous", "rationale", "text", "erase", "leave-text", "submit", "enter", "whole-item"]);
