@@ -33,6 +33,7 @@ from annotation.adjudication import Adjudicated, CriterionDecision, SeenRating
 from annotation.api.content import DatasetItemSerializer
 from annotation.desk.api import SpanSerializer
 from annotation.models import Adjudication, Campaign, Item, MeetingDecision, Rating
+from annotation.whole_item import WHOLE_ITEM_COLUMNS
 from judging.versions.seen_labels import record_seen_labels
 
 TEXTS = {"type": "array", "items": {"type": "string"}}
@@ -180,11 +181,17 @@ class ItemRatingSerializer(serializers.Serializer[Rating]):
     evidence = SpanSerializer(many=True, source="evidence.all")
     critical_mark = serializers.SerializerMethodField()
     seconds = serializers.FloatField(source="annotation.seconds", **NUMBER)
-    certainty = serializers.IntegerField(source="annotation.certainty", **NUMBER)
     blind = serializers.BooleanField(source="annotation.blind", **NUMBER)
     revision = serializers.IntegerField(source="annotation.revision")
     submitted_at = serializers.DateTimeField(source="annotation.submitted_at")
     superseded_at = serializers.DateTimeField(source="annotation.superseded_at", **NUMBER)
+
+    def get_fields(self) -> dict[str, Any]:
+        """The answers about the whole item go with it."""
+        about_item = {
+            name: serializers.IntegerField(source=f"annotation.{name}", **NUMBER) for name in WHOLE_ITEM_COLUMNS
+        }
+        return super().get_fields() | about_item
 
     def get_panel(self, rating: Rating) -> str:
         return RatingShown(rating).panel

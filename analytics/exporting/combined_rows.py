@@ -9,6 +9,7 @@ from typing import Any
 
 from analytics.ratings.rating_rows import Row
 from annotation.models import Campaign, Item, Rating
+from annotation.whole_item import WHOLE_ITEM_COLUMNS
 from annotation.writers.tables import Table
 from judging.models import Verdict
 
@@ -42,7 +43,7 @@ _OR_NONE = ("generator", "scenario", "panel", "duty")
 
 def _person_reader(people: Table) -> Callable[[Sequence[Any]], Row]:
     """What makes a row of the ratings table of one of the export of ratings."""
-    own = ("rater", "rater_identified", "panel", "blind", "duty", "seconds", "certainty")
+    own = ("rater", "rater_identified", "panel", "blind", "duty", "seconds", *WHOLE_ITEM_COLUMNS)
     values, others = _values_of(people, (*_ALIKE, *own)), _values_of(people, ("status", "inclusion_probability"))
 
     def read(row: Sequence[Any]) -> Row:

@@ -28,6 +28,7 @@ from analytics.ratings.rating_rows import COLUMNS, Row
 from analytics.ratings.rating_times import item_times, rating_moments
 from annotation import adjudication
 from annotation.models import Campaign, Item
+from annotation.whole_item import WHOLE_ITEM_COLUMNS
 from annotation.writers.tables import Column, Table, nested
 from judging.models import JudgeRun, Verdict
 
@@ -264,6 +265,7 @@ def with_adjudications(found: Table, campaign: Campaign) -> Table:
             if place in by_place:
                 row, criterion = by_place[place]
                 source = criterion.text.get("source_language", "en")
+                about_item: dict[str, Any] = dict.fromkeys(WHOLE_ITEM_COLUMNS)
                 of_adjudicator = Row(*cell[0][:width])._replace(
                     rater=names[row.adjudicator_id],
                     rater_kind="adjudicator",
@@ -278,7 +280,7 @@ def with_adjudications(found: Table, campaign: Campaign) -> Table:
                     duty=None,
                     seconds=None,
                     rationale_length=len(row.rationale),
-                    certainty=None,
+                    **about_item,
                 )
                 yield (*of_adjudicator, *cell[0][width:])
 

@@ -23,6 +23,7 @@ from analytics.ratings.raters import newest_runs, rater_names, ratings_condition
 from analytics.ratings.rating_rows import COLUMNS, Row
 from annotation.exports import SelectionsByDuty, consistent, dataset_versions, on_scales, pseudonyms
 from annotation.models import Annotation, Annotator, Campaign, Dataset, Duty, Item, Rating, RubricVersion, SelectedItem
+from annotation.whole_item import WHOLE_ITEM_COLUMNS
 from annotation.writers.coded_rows import CodedColumn, CodedRows, combined_codes
 from annotation.writers.tables import Table, nested
 from judging.models import JudgeRun, Verdict
@@ -141,9 +142,9 @@ class _CodedScores:
     def _read_annotations(self) -> Numbers:
         """The annotations that count, by primary key."""
         here = Annotation.objects.filter(campaign=self._campaign, superseded_at=None)
-        rows = here.values_list("pk", "item", "annotator", "assignment__duty", "seconds", "blind", "certainty")
+        names = ("pk", "item", "annotator", "assignment__duty", "seconds", "blind", *WHOLE_ITEM_COLUMNS)
         kinds: Any = dict.fromkeys(("id", "item", "person", "duty"), int) | {"seconds": float, "blind": bool}
-        found = _read_numbers(rows, **kinds, certainty=int)
+        found = _read_numbers(here.values_list(*names), **kinds, **dict.fromkeys(WHOLE_ITEM_COLUMNS, int))
         order = found["id"].argsort()
         return {name: values[order] for name, values in found.items()}
 
@@ -219,7 +220,7 @@ class _CodedScores:
             "duty": column("duty", lambda duty: duties.get(duty, (None, None))[0], nobody),
             "blind": column("blind", _BLIND.__getitem__, nobody),
             "seconds": column("seconds", lambda seconds: None if seconds != seconds else seconds, nobody),
-            "certainty": column("certainty", lambda certainty: None if certainty < 0 else certainty, nobody),
+            **{name: column(name, lambda said: None if said < 0 else said, nobody) for name in WHOLE_ITEM_COLUMNS},
             "rubric_version": column("person", lambda _person: version, [of_run[run.pk] for run in self._runs]),
         }
 
@@ -274,7 +275,7 @@ class _CodedScores:
             "duty": of["duty"],
             "seconds": of["seconds"],
             "rationale_length": CodedColumn(*_distinct_numbers(self._written)),
-            "certainty": of["certainty"],
+            **{name: of[name] for name in WHOLE_ITEM_COLUMNS},
         }
 
     def _version(self, of_source: CodedColumn) -> CodedColumn:

@@ -1411,11 +1411,11 @@ class ItemRating(TypedDict):
     evidence: list[Span]
     critical_mark: bool
     seconds: float | None
-    certainty: int | None
     blind: bool | None
     revision: int
     submitted_at: Moment
     superseded_at: Moment | None
+    certainty: int | None
 
 
 class ItemVerdict(TypedDict):
