@@ -15,7 +15,7 @@ from annotation.checkup import damaged_text, duplicates, families, personal_data
 from annotation.checkup.checked_items import CheckedItem
 from annotation.checkup.declared import Check, CheckScope, Hit, Severity
 
-RULES = 3
+RULES = 4
 CHECKS: dict[str, type[Check]] = {
     check.name: check
     for module in (families, turns, written_languages, duplicates, placeholders, personal_data, damaged_text)

@@ -19,8 +19,11 @@ _WRONG_BYTES = regex.compile(
     rf"|[\u00f0-\u00f4][\u0080-\u00bf{_CP1252}]{{3}}"
 )
 _NO_LETTER = regex.compile(r"[\p{P}\p{Z}]+")  # quotation marks, dots and the fixed space end words in sound text, too
-_LOST = regex.compile("\N{REPLACEMENT CHARACTER}")
+# What is left of an emoji whose sign became a question mark: its joiner, variation selector or colour of skin.
+_LOST = regex.compile("\N{REPLACEMENT CHARACTER}|\\?+(?=[\u200d\ufe0f\U0001f3fb-\U0001f3ff])")
 _ESCAPES = regex.compile(r"\\u[0-9a-fA-F]{4}|\\x[0-9a-fA-F]{2}|\\[nrt](?![\w])|\\n(?=[A-Z\\])")
+# An escape that lost its backslash, within a word: "Espau00f1a". Capital letters before it make a product's name.
+_LEFT_OF_ESCAPE = regex.compile(r"(?<=[\p{L}--[A-Z]])u0[0-9a-f]{3}|u0[0-9a-f]{3}(?=[\p{L}--[A-Z]])", regex.V1)
 _BIDI = regex.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _UNSEEN = regex.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u200b\u2060\ufeff\ue000-\uf8ff\ufff9-\ufffb]")
 
@@ -91,7 +94,9 @@ class LostCharacter(_Damage):
     name = "lost_character"
     severity = "error"
     title = translatable("Character that was lost")
-    help = translatable("The sign � stands where a program could not read a character.")
+    help = translatable(
+        "The sign � stands where a program could not read a character, and ? before the rest of an emoji."
+    )
 
     def places(self, part: TextPart, language: str) -> Iterator[tuple[int, int]]:
         yield from (match.span() for match in _LOST.finditer(part.text))
@@ -106,6 +111,9 @@ class EscapedCharacter(_Damage):
     def places(self, part: TextPart, language: str) -> Iterator[tuple[int, int]]:
         if "\\" in part.text:
             yield from (match.span() for match in _ESCAPES.finditer(part.text))
+        if "u0" in part.text:
+            escapes = _LEFT_OF_ESCAPE.finditer(part.text)
+            yield from (match.span() for match in escapes if chr(int(match.group()[1:], 16)).isalpha())
 
 
 class _Marks(_Damage):

@@ -19,8 +19,15 @@ _IBAN = regex.compile(r"(?<!\w)[A-Z]{2}\d{2}(?: ?[A-Z0-9]){11,30}(?!\w)")
 _CARD = regex.compile(r"(?<![\w.,-])\d(?:[ -]?\d){12,18}(?![\w-])")
 _CARD_STARTS = regex.compile(r"(?:4|5[1-5]|2[2-7]|3[47]|3[0689]|6(?:011|5|4[4-9])|35|62)")
 _DIGITS = regex.compile(r"(?<![\w@./-])[+(]?\d[\d ()./-]{5,20}\d(?![\w@])")
+# What a number of digits alone may follow: "Telefon: 5123456", "my mobile number is 07700900123".
+_TELEPHONE = regex.compile(
+    r"(?:\btel\b|t[eé]l[eé](?:f|ph)|phone|puhelin|\bmobi|\bgsm\b|whats ?app|телефон|тел\.|电话|電話|手机|手機|携帯|"
+    r"전화|هاتف|جوال|تلفن|फ़ोन|फ़ोन|फोन)[^\d\n.,;!?]{0,14}$",
+    regex.IGNORECASE,
+)
 FEWEST_DIGITS = 13  # of a card
 MOST_NUMBERS = 300  # possible telephone numbers of one turn that are looked at
+BEFORE_DIGITS = 30  # characters before digits in which a word for a telephone is looked for
 AROUND = 4  # characters before and after possible digits of a number that are read with them
 
 
@@ -104,7 +111,9 @@ class TelephoneNumber(_Personal):
         for digits in islice(_DIGITS.finditer(part.text), MOST_NUMBERS):
             written = digits.group()
             if written[0] not in "+(" and not regex.search(r"\d[ -]\d", written):
-                continue  # an order number is as long, and nothing tells one from the other
+                before = part.text[max(0, digits.start() - BEFORE_DIGITS) : digits.start()]
+                if not _TELEPHONE.search(before):
+                    continue  # an order number is as long, and only the word before it tells one from the other
             start = max(0, digits.start() - AROUND)
             window = part.text[start : digits.end() + AROUND]
             for match in PhoneNumberMatcher(window, region, leniency=Leniency.STRICT_GROUPING):

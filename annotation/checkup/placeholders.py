@@ -21,12 +21,13 @@ _PLACEHOLDER = regex.compile(
     | \b lorem [ ] ipsum \b
     | \b(?: X{3,} | TODO(?=:) | TBD | FIXME | PLACEHOLDER | REDACTED )\b
     | (?<![\p{L}]) _{3,} (?![\p{L}])                                # ____
+    | \b HTTPURL \b | (?m: (?<=(?:^|:)[ ]{0,9}) URL (?=[ ]{0,9}$) )  # an address that was taken out
     """,
     regex.VERBOSE,
 )
 _LOREM = regex.compile(r"\blorem ipsum\b", regex.IGNORECASE)
-# In square brackets stand remarks and references too: [1], [...], [sic].
-_REMARK = regex.compile(r"\[(?:[\W\d_]*|sic|x|X)\]")
+# In square brackets stand remarks and references too: [1], [...], [sic], [Luke 2:14], [Smith, 2019].
+_REMARK = regex.compile(r"\[(?:[\W\d_]*|sic|x|X|\p{L}[\p{L}\p{M}\d .&'’-]*(?:[:,] ?|\d:)\d[\d:.,–-]*)\]")
 _MARKUP = regex.compile(
     r"</?(?:a|b|i|u|p|br|hr|em|li|ol|ul|td|th|tr|h[1-6]|div|img|pre|code|span|font|strong|table|tbody|thead|script|style)"
     r"(?:\s[^<>]{0,200})?\s{0,3}/?>|&(?:nbsp|amp|lt|gt|quot|apos|hellip|[mn]dash|[lr][ds]quo|#\d{2,6}|#x[0-9a-fA-F]{2,6});",

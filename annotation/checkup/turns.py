@@ -11,7 +11,7 @@ from statistics import median
 import regex
 
 from analytics.stats.declared.declaring import translatable
-from annotation.checkup.checked_items import CheckedItem, excerpt_around
+from annotation.checkup.checked_items import CheckedItem, TextPart, excerpt_around
 from annotation.checkup.declared import Check, CheckScope, Hit
 
 COMMON_ROLE = 0.9  # the share of dialogues that have a role which the others lack
@@ -20,10 +20,12 @@ UNUSUAL = 4.0  # robust standard deviations of the logarithm of the length
 LEAST_SPREAD = 0.25  # of that logarithm, so that texts of nearly one length are not unusual by a few characters
 SHORTEST_REPEATED = 20  # letters, digits and spaces of a sentence that comes twice in one turn
 LONG_REPEATED = 60  # of one that comes again in another turn
+TURN_REPEATED = 40  # of a whole turn that the same role says again: shorter ones are thanks and farewells
 PHRASE = 5  # words
 REPEATED_PHRASES = 0.3  # the share of a text's phrases that were said before in it
 FEWEST_PHRASES = 20
 _SENTENCES = regex.compile(r"(?<=[.!?…。！？؟।])\s+|\n+")
+_QUOTED = regex.compile(r"^[ \t]{0,3}(?:>|&gt;).*", regex.MULTILINE)  # lines that quote somebody else
 _SAID = regex.compile(r"[\p{L}\p{N}\p{So}\p{Sc}]")
 _ADDRESSED = regex.compile(r"@\w+")  # the name of an account says nothing by itself
 _WORDS = regex.compile(r"[\p{L}\p{M}\p{N}]+")
@@ -160,16 +162,18 @@ class SelfRepetition(Check):
     says = translatable("Again: “%(text)s”")
 
     def look(self, item: CheckedItem) -> Iterator[Hit]:
-        if hit := _repeated_sentence(item) or _looped_phrase(item):
-            yield hit
+        own = [TextPart(part.place, _QUOTED.sub("", part.text)) for part in item.parts]
+        place, text = _repeated_sentence(own) or _repeated_turn(item) or _looped_phrase(own) or (None, "")
+        if place is not None:
+            yield Hit(item.ordinal, place, {"text": text.strip()[:120]})
 
 
-def _repeated_sentence(item: CheckedItem) -> Hit | None:
+def _repeated_sentence(parts: list[TextPart]) -> TextPart | None:
     """A sentence that comes twice in one turn, or a long one that comes twice in the item: short ones are greetings and
     signatures."""
     in_item: Counter[str] = Counter()
     words_of: dict[str, str] = {}  # short sentences come again and again
-    for part in item.parts:
+    for part in parts:
         in_part: Counter[str] = Counter()
         for sentence in _SENTENCES.split(part.text):
             if (words := words_of.get(sentence)) is None:
@@ -179,17 +183,28 @@ def _repeated_sentence(item: CheckedItem) -> Hit | None:
             if (in_part[words] > 1 and len(words) >= SHORTEST_REPEATED) or (
                 in_item[words] > 1 and len(words) >= LONG_REPEATED
             ):
-                return Hit(item.ordinal, part.place, {"text": sentence.strip()[:120]})
+                return TextPart(part.place, sentence)
     return None
 
 
-def _looped_phrase(item: CheckedItem) -> Hit | None:
-    for part in item.parts:
+def _repeated_turn(item: CheckedItem) -> TextPart | None:
+    known: set[tuple[str, str]] = set()
+    for role, part in zip(item.roles, item.turns, strict=True):
+        said = " ".join(part.text.casefold().split())
+        if (role, said) in known:
+            return part
+        if len(said) >= TURN_REPEATED:
+            known.add((role, said))
+    return None
+
+
+def _looped_phrase(parts: list[TextPart]) -> TextPart | None:
+    for part in parts:
         words = _WORDS.findall(part.text.casefold())
         phrases = Counter(zip(*(words[shift:] for shift in range(PHRASE)), strict=False))
         total = max(0, len(words) - PHRASE + 1)
         if total >= FEWEST_PHRASES and total - len(phrases) > REPEATED_PHRASES * total:
-            return Hit(item.ordinal, part.place, {"text": " ".join(phrases.most_common(1)[0][0])[:120]})
+            return TextPart(part.place, " ".join(phrases.most_common(1)[0][0]))
     return None
 
 

@@ -74,7 +74,17 @@ def of_texts(texts: Sequence[str], language: str = "et") -> list[CheckedItem]:
                 "XXXX",
                 "Lorem ipsum dolor",
                 "[nimi]",
+                "Loe siit:\n URL \nja ütle.",
+                "Allikas: URL",
+                "HTTPURL jah",
             ],
+            ["[Luuka 2:14-16]", "[Kask: 5]", "[Tamm & Kask, 2019]", "Mis on URL?", "URL on vale"],
+            "et",
+        ),
+        ("placeholder", ["[Date]"], ["قال [التوبة: 5] كذا"], "ar"),
+        (
+            "placeholder",
+            ["[Sinu nimi 1]"],
             ["vaata [1]", "[…]", "[siin](https://example.org)", "a < b > c", "{1, 2}", "100 % kindel", "todo el mundo"],
             "et",
         ),
@@ -96,18 +106,36 @@ def of_texts(texts: Sequence[str], language: str = "et") -> list[CheckedItem]:
         ("other_script", [ENGLISH], ["삼성 Samsung Galaxy Pro 주문했어요"], "ko"),
         (
             "telephone_number",
-            ["+372 5123 4567", "helista +1 650-253-0000"],
-            ["tellimus 51234567", "12.03.2026", "3 x 4 = 12", "+372 000"],
+            ["+372 5123 4567", "helista +1 650-253-0000", "Telefon: 6800123", "minu telefoninumber on 51234567"],
+            [
+                "tellimus 51234567",
+                "12.03.2026",
+                "3 x 4 = 12",
+                "+372 000",
+                "Telefon on katki. Tellimus 51234567",
+                "tel 123",
+            ],
             "et",
         ),
+        ("telephone_number", ["हमारा फ़ोन नंबर 9812345678"], ["9812345678"], "hi"),
         (
             "wrong_encoding",
             ["kÃ¤si", "donâ€™t", "Ð¿Ñ€Ð¸Ð²ÐµÑ‚"],
             ["käsi", "„muß“", "Über", "naïve façade", "привет"],
             "et",
         ),
-        ("lost_character", ["k�si"], ["kas?"], "et"),
-        ("escaped_character", ["esimene\\nTeine", "k\\u00e4si"], ["C:\\nimi", "a \\ b"], "et"),
+        (
+            "lost_character",
+            ["k�si", "tore ??\u200d♂️", "jah ?\ufe0f", "aitäh ?\U0001f3fd"],
+            ["kas?", "kas?? 👩\u200d💻", "❤️ ?", "kas\u200d?"],
+            "et",
+        ),
+        (
+            "escaped_character",
+            ["esimene\\nTeine", "k\\u00e4si", "ku00e4si", "u00fcks", "при u0432 u0435т"],
+            ["C:\\nimi", "a \\ b", "mudel XU0415", "mudel u0415", "menu0002", "u00e4"],
+            "et",
+        ),
         ("direction_mark", ["\u202eabc", "a\u200f"], ["مرحبا"], "et"),
         ("unseen_character", ["a\u200bb", "\ufefftere", "ko\u00adha"], ["👩\u200d💻", "a\tb\nc"], "et"),
         (
@@ -224,6 +252,16 @@ def test_a_signature_is_no_repetition_and_a_long_sentence_said_again_is() -> Non
     signed = item(0, "Tere!\nKlaus klienditeenindus", "Aitäh!\nKlaus klienditeenindus")
     again = item(1, ESTONIAN, "Kas?", ESTONIAN)
     assert held([signed, again], "self_repetition") == [1]
+
+
+def test_a_turn_said_again_by_its_role_is_a_repetition_and_a_quotation_is_none() -> None:
+    farewell = "Olge lahked! Soovin teile head päeva. Kirjutage jälle."
+    looped = item(0, farewell, "Tänan teid!", farewell)
+    echoed = item(1, farewell, farewell)
+    short = item(2, "Tänan. Head aega!", "Olge lahke.", "Tänan. Head aega!")
+    answered = item(3, ESTONIAN, f"> {ESTONIAN}\nMillal te selle tellisite?", f"&gt; {ESTONIAN}\nEile.")
+    quoted_twice = item(4, ESTONIAN, f">{ESTONIAN}\n\n>{ESTONIAN}\nVaatan.")
+    assert held([looped, echoed, short, answered, quoted_twice], "self_repetition") == [0]
 
 
 def test_dialogues_without_what_the_others_have() -> None:
