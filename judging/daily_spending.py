@@ -8,22 +8,19 @@ from datetime import UTC, date
 from decimal import Decimal
 from typing import Any
 
-from django.db.models import Count, Q, QuerySet, Sum
+from django.db.models import Count, Q, Sum
 from django.db.models.functions import TruncDate
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
 from accounts.models import Project, User
-from judging.models import AlignmentProposal, Attempt, GenerationAttempt, Judge, JudgeTrial
+from judging.asking import budgets
+from judging.asking.budgets import SentRequests
+from judging.models import Judge
 
-REQUEST_KINDS = {
-    "runs": gettext_lazy("Runs"),
-    "imported": gettext_lazy("Imported runs"),
-    "tests": gettext_lazy("Tests of judges"),
-    "proposals": gettext_lazy("Proposals of versions"),
-    "texts": gettext_lazy("Generated texts"),
-}
-"""Imported runs: their requests were sent from elsewhere, and are booked at what the file says."""
+
+def request_kinds() -> dict[str, Any]:
+    """The names and titles of the requests that cost money, of every registered kind."""
+    return {name: title for kind in budgets.paid_kinds() for name, title in kind.titles.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +45,7 @@ class DailySpending:
 
     @property
     def kind_name(self) -> str:
-        return str(REQUEST_KINDS[self.kind])
+        return str(request_kinds()[self.kind])
 
 
 def daily_spending(project: Project, judge: Judge | None = None) -> list[DailySpending]:
@@ -57,16 +54,17 @@ def daily_spending(project: Project, judge: Judge | None = None) -> list[DailySp
     that was used again, is none.
     """
     found = [
-        (kind, *group)
-        for kind, requests, day, person in _booked_requests(project, judge)
-        for group in _by_day_and_person(requests, day=day, person=person)
+        (requests.name, *group)
+        for kind in budgets.paid_kinds()
+        for requests in kind.sent(project, judge)
+        for group in _by_day_and_person(requests)
     ]
     people = User.objects.in_bulk({person for _kind, _day, person, *_sums in found if person is not None})
     rows = [
         DailySpending(day=day, person=people.get(person), kind=kind, requests=count, unpriced=unpriced, cost=cost)
         for kind, day, person, count, unpriced, cost in found
     ]
-    order = list(REQUEST_KINDS)
+    order = list(request_kinds())
     return sorted(
         rows,
         key=lambda row: (
@@ -76,26 +74,9 @@ def daily_spending(project: Project, judge: Judge | None = None) -> list[DailySp
     )  # fmt: skip
 
 
-def _booked_requests(project: Project, judge: Judge | None) -> Iterator[tuple[str, QuerySet[Any], str, str]]:
-    """Every kind of requests that were sent, with the fields of their time and of the person who started them."""
-    unsent = [Attempt.Outcome.PENDING, Attempt.Outcome.REUSED]
-    attempts = Attempt.objects.filter(call__run__project=project).exclude(outcome__in=unsent)
-    tests = JudgeTrial.objects.filter(project=project).exclude(sent_at=None)
-    if judge is not None:
-        attempts, tests = attempts.filter(call__run__judge=judge), tests.filter(digest=judge.digest)
-    yield "runs", attempts.filter(call__run__file_import=None), "at", "call__run__created_by"
-    yield "imported", attempts.exclude(call__run__file_import=None), "at", "call__run__created_by"
-    yield "tests", tests, "sent_at", "created_by"
-    if judge is None:
-        proposals = AlignmentProposal.objects.filter(alignment__project=project).exclude(sent_at=None)
-        texts = GenerationAttempt.objects.filter(realisation__plan__project=project).exclude(outcome__in=unsent)
-        yield "proposals", proposals, "sent_at", "created_by"
-        yield "texts", texts, "at", "realisation__plan__created_by"
-
-
-def _by_day_and_person(requests: QuerySet[Any], *, day: str, person: str) -> Iterable[tuple[Any, ...]]:
+def _by_day_and_person(requests: SentRequests) -> Iterable[tuple[Any, ...]]:
     """Day, key of the person, requests, those without a cost, and USD."""
-    grouped = requests.order_by().values_list(TruncDate(day, tzinfo=UTC), person)
+    grouped = requests.rows.order_by().values_list(TruncDate(requests.day, tzinfo=UTC), requests.person)
     found: Iterable[tuple[Any, ...]] = grouped.annotate(
         count=Count("pk"), unpriced=Count("pk", filter=Q(cost=None)), total=Sum("cost")
     )

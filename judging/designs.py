@@ -512,7 +512,6 @@ def run_results(judge_runs: Any) -> dict[int, dict[str, Any]]:
     own_calls = Call.objects.filter(run__in=keys).order_by().values(key=F("run"))
     requests = Attempt.objects.filter(call__run__in=keys).order_by().values(key=F("call__run"))
     read = Verdict.objects.filter(run__in=keys).order_by().values(key=F("run"))
-    unsent = [Attempt.Outcome.PENDING, Attempt.Outcome.REUSED]
     answered = [Attempt.Outcome.REPLIED, Attempt.Outcome.REUSED]
     counts: tuple[QuerySet[Any, Any], ...] = (
         own_calls.annotate(
@@ -521,7 +520,7 @@ def run_results(judge_runs: Any) -> dict[int, dict[str, Any]]:
             failed=Count("pk", filter=Q(state=Call.State.FAILED)),
         ),
         requests.annotate(
-            sent=Count("pk", filter=~Q(outcome__in=unsent)),
+            sent=Count("pk", filter=~Q(outcome__in=Attempt.UNSENT)),
             reused=Count("pk", filter=Q(outcome=Attempt.Outcome.REUSED)),
             paid=Sum("cost"),
             worth=Sum(Coalesce("reused_from__cost", "cost"), filter=Q(outcome__in=answered)),

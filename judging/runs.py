@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 from itertools import chain, product
-from typing import Any
+from typing import Any, ClassVar
 
 from django.db import IntegrityError, transaction
 from django.db.models import Avg, Count, Exists, Max, OuterRef, Q, QuerySet, Sum, TextChoices
@@ -27,7 +27,7 @@ from annotation import bulk
 from annotation.models import Dataset, Item, ItemSelection, RubricVersion, SelectedItem
 from judging import judges, spending
 from judging.asking import allowances, bills, endpoints, prices
-from judging.asking.budgets import Committed
+from judging.asking.budgets import Committed, SentRequests
 from judging.daily_spending import daily_spending, spending_total
 from judging.known_replies import AskedTogether, UnusedReplies, known_calls, unused_replies
 from judging.models import (
@@ -360,7 +360,10 @@ def pause_run(*, run: JudgeRun, actor: User | None = None, reason: str = "") -> 
 
 
 class PaidCalls:
-    """The calls of judges, as a kind of paid requests."""
+    """The calls of judges, as a kind of paid requests. The calls of an imported run were sent from elsewhere: booked is
+    what its file says."""
+
+    titles: ClassVar = {"runs": gettext_lazy("Runs"), "imported": gettext_lazy("Imported runs")}
 
     def spent(self, project: int, provider: str, since: datetime | None) -> Committed:
         """What the calls of a project's runs at a provider have cost, and what is reserved."""
@@ -373,6 +376,15 @@ class PaidCalls:
         alike = running.filter(judge__provider=provider, judge__model=model)
         for judge_run in alike.select_related("project").order_by("pk"):
             pause_run(run=judge_run, reason=reason)
+
+    def sent(self, project: Project, judge: Judge | None) -> Iterator[SentRequests]:
+        """The attempts of runs, and those of imported runs."""
+        attempts = Attempt.objects.filter(call__run__project=project).exclude(outcome__in=Attempt.UNSENT)
+        if judge is not None:
+            attempts = attempts.filter(call__run__judge=judge)
+        person = "call__run__created_by"
+        yield SentRequests("runs", attempts.filter(call__run__file_import=None), "at", person)
+        yield SentRequests("imported", attempts.exclude(call__run__file_import=None), "at", person)
 
 
 def pause_all(project: Project, reason: str) -> None:
@@ -537,7 +549,7 @@ def progress_of(judge_runs: Iterable[JudgeRun] | QuerySet[JudgeRun]) -> RunProgr
     planned_calls = Call.objects.filter(run__in=judge_runs).order_by()
     by_state = dict(planned_calls.values_list("state").annotate(count=Count("pk")))
     sums = Attempt.objects.filter(call__run__in=judge_runs).aggregate(
-        attempts=Count("pk", filter=~Q(outcome__in=[Attempt.Outcome.PENDING, Attempt.Outcome.REUSED])),
+        attempts=Count("pk", filter=~Q(outcome__in=Attempt.UNSENT)),
         reused=Count("pk", filter=Q(outcome=Attempt.Outcome.REUSED)),
         tokens_in=Sum("tokens_in"),
         tokens_out=Sum("tokens_out"),

@@ -8,17 +8,18 @@ on its reply gets `MOST_TOKENS` for the test, so that a worst case is known. A t
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 from uuid import UUID, uuid4
 
 from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from accounts import access, audit
 from accounts.models import Project, User
@@ -26,7 +27,7 @@ from accounts.refusals import Refused
 from annotation.models import Criterion, Item, RubricVersion
 from judging import judges, providers, requests
 from judging.asking import allowances, budgets
-from judging.asking.budgets import Cap, Committed
+from judging.asking.budgets import Cap, Committed, SentRequests
 from judging.asking.client import ProviderAnswer
 from judging.asking.paid_requests import PaidRequest
 from judging.asking.refused_parts import TOKEN_LIMITS
@@ -256,6 +257,8 @@ def committed_to_trials(trials: QuerySet[JudgeTrial]) -> Committed:
 class PaidTrials:
     """Tests of judges, as a kind of paid requests."""
 
+    titles: ClassVar = {"tests": gettext_lazy("Tests of judges")}
+
     def spent(self, project: int, provider: str, since: Any) -> Committed:
         """What a project's tests at a provider have cost, and what is reserved for them."""
         asked = JudgeTrial.objects.filter(project=project, provider=provider)
@@ -265,3 +268,9 @@ class PaidTrials:
         """End the calls that wait to be sent."""
         waiting = JudgeTrial.objects.filter(project=project, provider=provider, model=model, sent_at=None)
         waiting.filter(ended_at=None).update(reason=reason, is_read=False, ended_at=timezone.now())
+
+    def sent(self, project: Project, judge: Judge | None) -> Iterator[SentRequests]:
+        """The tests that were sent; those of a judge have its digest."""
+        tests = JudgeTrial.objects.filter(project=project).exclude(sent_at=None)
+        asked = tests if judge is None else tests.filter(digest=judge.digest)
+        yield SentRequests("tests", asked, "sent_at", "created_by")

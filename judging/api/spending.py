@@ -20,7 +20,7 @@ class DailySpendingSerializer(serializers.Serializer[DailySpending]):
     person = serializers.CharField(
         source="person_name", help_text="Who started them; empty for a command, or where nobody is known."
     )
-    kind = serializers.ChoiceField(choices=list(daily_spending.REQUEST_KINDS))
+    kind = serializers.ChoiceField(choices=list(daily_spending.request_kinds()))
     requests = serializers.IntegerField()
     requests_without_cost = serializers.IntegerField(source="unpriced")
     usd = serializers.DecimalField(

@@ -12,7 +12,7 @@ worst case counts against the cap, too.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -23,8 +23,9 @@ from django.db.models.functions import Coalesce
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from accounts.models import Project
 from accounts.refusals import Refused
-from judging.models import PaidAttempt, PaidRow
+from judging.models import Judge, PaidAttempt, PaidRow
 
 DEAREST = 32
 """A cap must be kept even if every request in flight costs this many times its worst case."""
@@ -159,14 +160,31 @@ def others_first() -> str:
 # --- kinds of paid requests -------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, slots=True)
+class SentRequests:
+    """Rows of requests that were sent, with the fields of their time and of the person who started them; ``name`` is
+    one of the kind's ``titles``."""
+
+    name: str
+    rows: QuerySet[Any]
+    day: str
+    person: str
+
+
 class PaidKind(Protocol):
-    """A kind of paid requests, such as the calls of judge runs."""
+    """A kind of paid requests, such as the calls of judge runs. ``titles``: the names under which pages, files and the
+    API list its requests, with their titles."""
+
+    titles: Mapping[str, Any]
 
     def spent(self, project: int, provider: str, since: datetime | None) -> Committed:
         """What a project (its key) has spent at a provider on these since a time, or in all."""
 
     def stop(self, project: int, *, provider: str, model: str, reason: str) -> None:
         """Stop sending requests to this model, because of a bill; runs in the transaction that stores the bill."""
+
+    def sent(self, project: Project, judge: Judge | None) -> Iterable[SentRequests]:
+        """The requests of a project that were sent, or those for one judge: its runs, and tests before it was saved."""
 
 
 _kinds: dict[str, Callable[[], PaidKind]] = {}
@@ -180,13 +198,18 @@ def register(name: str, kind: Callable[[], PaidKind]) -> None:
     _kinds[name] = kind
 
 
+def paid_kinds() -> list[PaidKind]:
+    """All registered kinds, in their order."""
+    return [kind() for kind in _kinds.values()]
+
+
 def spent_at(project: int, provider: str, since: datetime | None = None) -> Committed:
     """What a project has spent at a provider on requests of every kind; a query for each kind."""
     nothing = Committed(Decimal(0), Decimal(0))
-    return sum((kind().spent(project, provider, since) for kind in _kinds.values()), nothing)
+    return sum((kind.spent(project, provider, since) for kind in paid_kinds()), nothing)
 
 
 def stop_asking(project: int, *, provider: str, model: str, reason: str) -> None:
     """Stop all requests of the project to a model with unexpected bills, until somebody resumes them."""
-    for kind in _kinds.values():
-        kind().stop(project, provider=provider, model=model, reason=reason)
+    for kind in paid_kinds():
+        kind.stop(project, provider=provider, model=model, reason=reason)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import hashlib
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any, ClassVar
@@ -23,13 +23,15 @@ from django.db import transaction
 from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from accounts.inputs import storable_value
+from accounts.models import Project
 from accounts.refusals import Refused
 from annotation import bulk
 from judging import judges
 from judging.asking import allowances, budgets, leases, prices, sessions
-from judging.asking.budgets import Cap, Committed
+from judging.asking.budgets import Cap, Committed, SentRequests
 from judging.asking.client import ProviderAnswer, ProviderRefused, ProviderUnavailable
 from judging.asking.leases import (
     SETTLED,
@@ -48,7 +50,7 @@ from judging.generation.sources import source_of
 from judging.generation.specs import Spec, parse_spec
 from judging.generation.translations import SourceText, read_text, text_messages, text_schema
 from judging.generation.turn_rules import Written
-from judging.models import GenerationAttempt, GenerationPlan, PlanGenerator, Realisation
+from judging.models import GenerationAttempt, GenerationPlan, Judge, PlanGenerator, Realisation
 
 SEEDS = 2**31  # of a request, where its generator declares one
 ATTEMPT_COLUMNS = (
@@ -284,6 +286,8 @@ def requests_in_flight(plan: GenerationPlan, provider: str, model: str, now: dat
 class PaidTexts:
     """The texts and conversations of generation plans, as a kind of paid requests."""
 
+    titles: ClassVar = {"texts": gettext_lazy("Generated texts")}
+
     def spent(self, project: int, provider: str, since: datetime | None) -> Committed:
         """What the texts of a project's plans at a provider have cost, and what is reserved."""
         attempts = GenerationAttempt.objects.filter(realisation__plan__project=project, provider=provider)
@@ -295,6 +299,13 @@ class PaidTexts:
         running = GenerationPlan.objects.filter(state=GenerationPlan.State.RUNNING, pk__in=alike.values("plan"))
         for plan in running.select_related("project").order_by("pk"):
             plans.pause_plan(plan=plan, reason=reason)
+
+    def sent(self, project: Project, judge: Judge | None) -> Iterator[SentRequests]:
+        """The attempts of plans; none is for one judge alone."""
+        if judge is None:
+            attempts = GenerationAttempt.objects.filter(realisation__plan__project=project)
+            asked = attempts.exclude(outcome__in=GenerationAttempt.UNSENT)
+            yield SentRequests("texts", asked, "at", "realisation__plan__created_by")
 
 
 # --- a work session ---------------------------------------------------------------------------------------------------

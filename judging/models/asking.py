@@ -68,6 +68,7 @@ class PaidAttempt(PaidRow):
     at = models.DateTimeField(default=timezone.now)
 
     OPEN: ClassVar = (Outcome.PENDING, Outcome.SENT)
+    UNSENT: ClassVar = (Outcome.PENDING, Outcome.REUSED)
 
     class Meta:
         abstract = True

@@ -17,10 +17,10 @@ import json
 import random
 import re
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, ClassVar
 
 from django.db import transaction
 from django.urls import reverse
@@ -36,7 +36,7 @@ from annotation.models import Item, Rating
 from annotation.selections import new_seed, selected_items
 from judging import judges, requests, runs, spending
 from judging.asking import allowances, budgets, client, prices
-from judging.asking.budgets import Committed
+from judging.asking.budgets import Committed, SentRequests
 from judging.asking.paid_requests import PaidRequest
 from judging.models import (
     Alignment,
@@ -315,6 +315,8 @@ def _reserve(proposal: AlignmentProposal, request: PaidRequest) -> None:
 class PaidProposals:
     """Proposals of versions, as a kind of paid requests."""
 
+    titles: ClassVar = {"proposals": gettext_lazy("Proposals of versions")}
+
     def spent(self, project: int, provider: str, since: datetime | None) -> Committed:
         """What a project's proposals at a provider have cost, and what is reserved for them."""
         asked = AlignmentProposal.objects.filter(alignment__project=project, provider=provider)
@@ -326,6 +328,12 @@ class PaidProposals:
         for proposal in waiting.filter(sent_at=None, reason="", candidate=None).select_related("job"):
             if proposal.job:
                 _fail(proposal, proposal.job, reason)
+
+    def sent(self, project: Project, judge: Judge | None) -> Iterator[SentRequests]:
+        """The proposals; none is for one judge alone."""
+        if judge is None:
+            asked = AlignmentProposal.objects.filter(alignment__project=project).exclude(sent_at=None)
+            yield SentRequests("proposals", asked, "sent_at", "created_by")
 
 
 def read_edit(answer: client.ProviderAnswer) -> dict[str, Any]:
