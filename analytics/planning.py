@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django.db import transaction
 from django.db.models import Avg, Q, QuerySet
@@ -36,6 +35,8 @@ if TYPE_CHECKING:
 FEWEST_LEFT = 2
 FEWEST_FOR_WIDTH = 5
 """Scenarios with ratings below which no width of the mean's interval is shown."""
+FEWEST_FOR_CORRECTION = 20
+"""Labels below which PPI++ is refused (METHODS 3)."""
 CLUSTERS_FOR_WIDTH = 30
 """Scenarios below which the width is approximate (METHODS 0)."""
 
@@ -54,7 +55,8 @@ class DrawPreview:
 
     `seconds`: of one assignment, the mean of those so far; None if none has a time. `half_before`, `half_after`: half
     the width of the interval at 95% (t, by scenario; approximate below CLUSTERS_FOR_WIDTH of them); None with
-    few scenarios, labels that do not differ, or labels of unequal probabilities. ``digest`` stands for these items with
+    few scenarios, labels that do not differ, or labels of unequal probabilities. `judge_before`, `judge_after`: of the
+    mean that the judge's scores are used for. ``digest`` stands for these items with
     their probabilities, overlap and pay: a draw that names it gives out exactly them.
     """
 
@@ -67,6 +69,8 @@ class DrawPreview:
     seconds: float | None
     half_before: float | None
     half_after: float | None
+    judge_before: float | None
+    judge_after: float | None
     is_approximate: bool
     digest: str
 
@@ -76,15 +80,63 @@ class DrawPreview:
 
     @property
     def hours(self) -> float | None:
-        return None if self.seconds is None else self.assignments * self.seconds / 3600
+        return hours_of(self.assignments, self.seconds)
 
     @property
     def price(self) -> Decimal | None:
-        """In USD; None without a rate, or without the time that an hourly rate is for."""
-        rate = getattr(self.duty, "pay_rate", None)
-        if rate is None or (rate.unit == PayRate.Unit.HOUR and self.seconds is None):
-            return None
-        return pay.amount(rate, items=self.assignments, seconds=self.assignments * (self.seconds or 0.0))
+        return price_of(self.duty, self.assignments, self.seconds)
+
+    @property
+    def has_rate(self) -> bool:
+        """Whether the pay of the task is set."""
+        return getattr(self.duty, "pay_rate", None) is not None
+
+
+def hours_of(assignments: int, seconds: float | None) -> float | None:
+    """So many assignments of so many seconds each, in hours; None if no time is known."""
+    return None if seconds is None else assignments * seconds / 3600
+
+
+def price_of(duty: Duty, assignments: int, seconds: float | None) -> Decimal | None:
+    """In USD; None without a rate, or without the time that an hourly rate is for."""
+    rate = getattr(duty, "pay_rate", None)
+    if rate is None or (rate.unit == PayRate.Unit.HOUR and seconds is None):
+        return None
+    return pay.amount(rate, items=assignments, seconds=assignments * (seconds or 0.0))
+
+
+def seconds_of(duty: Duty) -> float | None:
+    """The mean time of an assignment so far; None if none has a time."""
+    timed = Annotation.objects.filter(assignment__duty=duty, superseded_at=None, seconds__isnull=False)
+    return timed.aggregate(mean=Avg("seconds"))["mean"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeanPrecision:
+    """From what the width of a mean's interval follows: the number of `labels`, their `clusters`, and the standard
+    deviation of a label that counts in that those of a cluster are alike; None where it is not known.
+
+    `judge_sd`: the same of what the judge's scores leave of the labels; None without a judge that scored them.
+    """
+
+    labels: int = 0
+    clusters: int = 0
+    sd: float | None = None
+    judge_sd: float | None = None
+
+    def half_width(self, more: int) -> float | None:
+        """Half the interval of the panel's mean at 95%, with so many more labels of as many clusters each."""
+        return self._half_width(self.sd, more)
+
+    def half_width_with_judge(self, more: int) -> float | None:
+        """The same of the mean that the judge's scores of all items are used for."""
+        return self._half_width(self.judge_sd, more)
+
+    def _half_width(self, sd: float | None, more: int) -> float | None:
+        from analytics.stats.planning.pilot import half_width_of_mean
+
+        labels = self.labels + more
+        return None if sd is None else half_width_of_mean(sd, labels, self.clusters * labels / self.labels)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +150,7 @@ class OpenWave:
 
 def drawable_duties(campaign: Campaign) -> list[Duty]:
     """The duties that have items left to draw."""
-    return [duty for duty in campaign.duties.select_related("panel", "campaign") if _left(duty).exists()]
+    return [duty for duty in campaign.duties.select_related("panel", "campaign") if items_left(duty).exists()]
 
 
 def ordered_criteria(campaign: Campaign) -> list[str]:
@@ -107,7 +159,7 @@ def ordered_criteria(campaign: Campaign) -> list[str]:
     return list(criteria.values_list("key", flat=True))
 
 
-def _left(duty: Duty) -> QuerySet[Item]:
+def items_left(duty: Duty) -> QuerySet[Item]:
     """The items in the duty's languages that it has not drawn."""
     drawn = Selection.objects.filter(duty=duty).values("item")
     wanted = allocation.items_for(
@@ -127,7 +179,7 @@ def next_items(*, duty: Duty, judge: str, criterion: str, wanted: int) -> NextIt
     about = _criterion(duty, criterion)
     _require_alone(duty, about)
     run = _run(duty.campaign, judge)
-    left = list(_left(duty).order_by("ordinal"))
+    left = list(items_left(duty).order_by("ordinal"))
     if not len(left) >= FEWEST_LEFT:
         raise _refused("duty", _("All items of this task are drawn already."))
     if not 1 <= wanted <= len(left):
@@ -206,34 +258,58 @@ def preview_draw(*, duty: Duty, judge: str, criterion: str, wanted: int, seed: i
     _require_open(duty)
     chosen = secrets.randbelow(allocation.SEEDS) if seed is None else seed
     items, chances = _drawn(next_items(duty=duty, judge=judge, criterion=criterion, wanted=wanted), chosen)
-    before, after, clusters = _half_widths(duty, _criterion(duty, criterion), len(items))
-    timed = Annotation.objects.filter(assignment__duty=duty, superseded_at=None, seconds__isnull=False)
+    precision = precision_of(duty, _criterion(duty, criterion), judge)
+    before = precision.half_width(0)
     return DrawPreview(
         duty=duty, criterion=criterion, judge=judge, wanted=wanted, seed=chosen, items=len(items),
-        seconds=timed.aggregate(mean=Avg("seconds"))["mean"], half_before=before, half_after=after,
-        is_approximate=before is not None and clusters < CLUSTERS_FOR_WIDTH, digest=_digest(duty, items, chances),
+        seconds=seconds_of(duty), half_before=before, half_after=precision.half_width(len(items)),
+        judge_before=precision.half_width_with_judge(0), judge_after=precision.half_width_with_judge(len(items)),
+        is_approximate=before is not None and precision.clusters < CLUSTERS_FOR_WIDTH,
+        digest=_digest(duty, items, chances),
     )  # fmt: skip
 
 
-def _half_widths(duty: Duty, criterion: Criterion, more: int) -> tuple[float | None, float | None, int]:
-    """Half the interval of the mean now and with so many more items of as many scenarios each; how many have labels."""
-    from scipy.special import stdtrit
+def precision_of(duty: Duty, criterion: Criterion, judge: str = "") -> MeanPrecision:
+    """What is known of the width of a duty's mean: nothing with few scenarios, labels that do not differ, or labels of
+    unequal probabilities."""
+    import numpy as np
+
+    from analytics.stats.planning.pilot import sd_by_clusters
 
     labels = {pk: mean for pk, mean in _labels(duty, criterion).items() if mean is not None}
     here = Selection.objects.filter(duty=duty, item__in=labels)
     if not labels or here.order_by().values("probability").distinct().count() > 1:
-        return None, None, 0
-    mean, sums = sum(labels.values()) / len(labels), defaultdict[str, float](float)
-    for item in Item.objects.filter(pk__in=labels):
-        sums[item.cluster] += labels[item.pk] - mean
-    clusters = len(sums)
-    if clusters < FEWEST_FOR_WIDTH or not any(sums.values()):
-        return None, None, clusters
-    # The spread of clusters' sums of residuals, per item: the standard error of a mean of items in clusters.
-    spread = (sum(value**2 for value in sums.values()) / (clusters - 1)) ** 0.5 * clusters / len(labels)
-    later = clusters * (len(labels) + more) / len(labels)
-    before, after = (float(stdtrit(count - 1, 0.975)) * spread / count**0.5 for count in (clusters, later))
-    return before, after, clusters
+        return MeanPrecision()
+    items = list(Item.objects.filter(pk__in=labels))
+    clusters = len({item.cluster for item in items})
+    y = np.array([labels[item.pk] for item in items], dtype=np.float64)
+    sd = sd_by_clusters(y, np.array([item.cluster for item in items]))
+    if clusters < FEWEST_FOR_WIDTH or not sd:
+        return MeanPrecision(labels=len(labels), clusters=clusters)
+    return MeanPrecision(
+        labels=len(labels), clusters=clusters, sd=sd, judge_sd=_sd_with_judge(duty, criterion, judge, items, y)
+    )
+
+
+def _sd_with_judge(
+    duty: Duty, criterion: Criterion, judge: str, items: Sequence[Item], y: NDArray[Any]
+) -> float | None:
+    """What a judge's scores leave of the labels `y` of the items; None without a judge, or with fewer labels than a
+    correction takes."""
+    import numpy as np
+
+    from analytics.stats.planning.pilot import left_by_judge
+
+    runs = list(newest_runs(duty.campaign)) if judge else []
+    names = judge_names(duty.campaign, runs) if runs else {}
+    run = next((run for run in runs if names[run.pk] == judge), None)
+    scores = _scores(run, criterion, [item.pk for item in items]) if run else {}
+    if len(scores) < FEWEST_FOR_CORRECTION:
+        return None
+    both = np.array([item.pk in scores for item in items])
+    known = [item for item in items if item.pk in scores]
+    f = np.array([scores[item.pk] for item in known], dtype=np.float64)
+    return left_by_judge(y[both], f, np.array([item.cluster for item in known]))
 
 
 def open_waves(campaign: Campaign) -> list[OpenWave]:

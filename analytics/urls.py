@@ -31,7 +31,7 @@ from analytics.views import (
 from analytics.views.all_statistics import PARTS_PAGES, all_statistics
 from analytics.views.generators import ROUTES_OF_STABILITY
 from analytics.views.judge_page import judge_page
-from analytics.views.planner import draw_next_items_view, take_back_next_items_view
+from analytics.views.planner import draw_next_items_view, further_ratings_page, take_back_next_items_view
 from analytics.views.projects import workflow_page
 from analytics.views.report_tab import report_tab
 
@@ -66,6 +66,7 @@ pages = [
     ),
     path("p/<slug:project>/numbers/<int:campaign>/comparison/", comparison.comparison_page, name="numbers_comparison"),
     path("p/<slug:project>/numbers/<int:campaign>/planner/draw/", draw_next_items_view, name="numbers_draw"),
+    path("p/<slug:project>/numbers/<int:campaign>/planner/more/", further_ratings_page, name="numbers_further"),
     path(
         "p/<slug:project>/numbers/<int:campaign>/planner/take-back/",
         take_back_next_items_view,

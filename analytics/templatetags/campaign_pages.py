@@ -57,7 +57,7 @@ GROUPS = (
         _("Next"),
         (
             CampaignPage(_("Workflow"), "workflow"),
-            CampaignPage(_("Planner"), "numbers_planner"),
+            CampaignPage(_("Planner"), "numbers_planner", ("numbers_draw", "numbers_further")),
             CampaignPage(_("Waves"), "numbers_waves"),
         ),
     ),

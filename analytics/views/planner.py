@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
+from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -12,25 +13,25 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
-from django.views.decorators.http import require_POST
+from django.views.decorators.http import require_POST, require_safe
 
 from accounts.inputs import whole_number
 from accounts.refusals import Refused, refusals_as_messages
-from analytics import planning
+from analytics import further_ratings, planning
 from analytics.answer_pages import criterion_names
 from analytics.figure_words import translated_message
 from analytics.figures import SMALL, Figure
 from analytics.grids import NOTHING, CellRows, EstimateRow, GridCell
-from analytics.questions.asked import QuestionChoices
+from analytics.questions.asked import QuestionChoices, question_choices
 from analytics.questions.goals import NUMBERS, USUAL, goals_of_form, prices_text
 from analytics.questions.question import NumbersQuestion
 from analytics.views.items import shown_campaign
 from analytics.views.parts import PartsPage, chosen_judge, judge_question, parameter_pairs
 from analytics.views.sections import Section, ShownSection, figure_cell
-from annotation.models import Campaign
+from annotation.models import Campaign, Item
 
-FEWEST_FOR_CORRECTION = 20
-"""Labels below which PPI++ is refused (METHODS 3)."""
+OF_DRAW = ("draw_duty", "draw_criterion", "draw_judge", "draw_wanted")
+"""The fields of the form for the next items, in an address: what a refused draw had."""
 
 
 def _count(value: float) -> str:
@@ -49,14 +50,25 @@ def _cell(shown: ShownSection, row: EstimateRow | None, *lines: str) -> GridCell
     return GridCell(_count(row["value"]), below, url=url, title=figure.note)
 
 
-def _further(shown: ShownSection, row: EstimateRow | None, *lines: str) -> GridCell:
-    """How many more than the pilot has; below it, the total."""
+def _further(shown: ShownSection, row: EstimateRow | None, *lines: str, left: int | None = None) -> GridCell:
+    """How many more than the pilot has; below it, the total, and whether the `left` items are fewer."""
     cell = _cell(shown, row, *lines)
     if row is None or row["value"] is None:
         return cell
     now, needed = row["n_items"], round(row["value"])
-    total = _("%(now)s of %(all)s so far") % {"now": f"{now:,}", "all": f"{needed:,}"}
-    return replace(cell, number=_more(needed - now), lines=(total, *cell.lines))
+    below = [_("%(now)s of %(all)s so far") % {"now": f"{now:,}", "all": f"{needed:,}"}]
+    if left is not None and needed - now > left:
+        text = ngettext("%d item is left: new ones are needed", "%d items are left: new ones are needed", left)
+        below.append(text % left)
+    return replace(cell, number=_more(needed - now), lines=(*below, *cell.lines))
+
+
+def _unrated(shown: ShownSection, row: EstimateRow | None) -> int | None:
+    """How many items of a row's language have no rating yet; None if the row has no language."""
+    if row is None or not (tag := row.get("language")):
+        return None
+    whole = Item.objects.of(shown.page.campaign.dataset).filter(language=tag).count()
+    return max(0, whole - int(row["n_items"]))
 
 
 def _more(further: float) -> str:
@@ -65,7 +77,11 @@ def _more(further: float) -> str:
 
 # --- sections --------------------------------------------------------------------------------------------------------
 def _items(shown: ShownSection) -> None:
-    shown.cells_of(lambda found: _further(shown, found.get("plan.items_needed")))
+    def build(found: CellRows) -> GridCell:
+        row = found.get("plan.items_needed")
+        return _further(shown, row, left=_unrated(shown, row))
+
+    shown.cells_of(build)
     shown.note(
         _("A decision about a judge needs at least %d items all the same.") % SMALL,
         _("An estimate from the ratings so far, without an interval."),
@@ -86,17 +102,18 @@ def _labels(shown: ShownSection) -> None:
         row = found["plan.labels_needed"]
         key = row.get(question.rows), row.get(question.columns)
         with_judge = places.get((*key, "judge"))
-        return _further(shown, places.get((*key, "humans")), _with_judge(with_judge))
+        humans = places.get((*key, "humans"))
+        return _further(shown, humans, _with_judge(with_judge), left=_unrated(shown, humans))
 
     shown.cells_of(build)
-    shown.note(_("An estimate from the ratings so far, without an interval. Clusters are not counted in."))
+    shown.note(_("An estimate from the ratings so far, without an interval. Items of one cluster count together."))
 
 
 def _with_judge(row: EstimateRow | None) -> str:
     """How many more labels with a judge beside them; a correction takes `FEWEST_FOR_CORRECTION` at least."""
     if row is None or row["value"] is None:
         return ""
-    return _("with the judge: %s") % _more(max(row["value"], FEWEST_FOR_CORRECTION) - row["n_items"])
+    return _("with the judge: %s") % _more(max(row["value"], planning.FEWEST_FOR_CORRECTION) - row["n_items"])
 
 
 def _difference(shown: ShownSection) -> None:
@@ -115,6 +132,9 @@ def _difference(shown: ShownSection) -> None:
 def _stop(shown: ShownSection) -> None:
     from analytics.stats.planning.pilot import TOO_EARLY
 
+    rows = [row for row in shown.rows if row["asked"] == "plan.sequence_mean"]
+    nothing = _("too early: every mean of the scale is still possible")
+    is_early_everywhere = len(rows) > 1 and all(row["note"] == TOO_EARLY for row in rows)
     goal = float(dict(shown.question.goals).get("half_width", USUAL["half_width"]))
 
     def build(found: CellRows) -> GridCell:
@@ -124,8 +144,8 @@ def _stop(shown: ShownSection) -> None:
         half = (row["high"] - row["low"]) / 2
         if row["note"] == TOO_EARLY:
             cell = figure_cell(shown.page, row, inked=False)
-            nothing = _("too early: every mean of the scale is still possible")
-            return GridCell(_("Not yet"), (nothing, *cell.lines[1:]), url=cell.url, title=cell.title)
+            lines = () if is_early_everywhere else (nothing, *cell.lines[1:])
+            return GridCell(_("Not yet"), lines, url=cell.url, title=cell.title)
         words = _("you may stop: ± %(half).2f") if half <= goal else _("continue: ± %(half).2f so far")
         cell = figure_cell(shown.page, row, inked=False)
         mean = f"{cell.number} {cell.lines[0]}"
@@ -133,6 +153,8 @@ def _stop(shown: ShownSection) -> None:
         return replace(cell, number=answer, lines=(words % {"half": half}, mean, *cell.lines[1:]), few="")
 
     shown.cells_of(build)
+    if is_early_everywhere:
+        shown.note(f"{nothing[:1].upper()}{nothing[1:]}.")
     shown.note(
         _("Items must have been rated in random order, as tasks give them. One value counts for each cluster."),
         _("It is wider than an interval that you look at only once."),
@@ -189,7 +211,7 @@ def _asked(campaign: Campaign, part: Section, question: NumbersQuestion, choices
 def _pairs(fields: QueryDict) -> list[tuple[str, str]]:
     """The parameters of an address, the form's own fields as goals."""
     own = (*NUMBERS, "split", "prices")
-    plain = [pair for pair in parameter_pairs(fields) if pair[0] not in own]
+    plain = [pair for pair in parameter_pairs(fields) if pair[0] not in (*own, *OF_DRAW)]
     return plain + goals_of_form({name: fields.get(name, "") for name in own})
 
 
@@ -203,6 +225,8 @@ def _offered(campaign: Campaign, question: NumbersQuestion, choices: QuestionCho
     example = ", ".join(f"{tag} {price}" for tag, price in zip(choices.languages, ("1.5", "2"), strict=False))
     return {
         "next_items": next_items_offered(campaign, choices),
+        "further_tasks": further_ratings.rating_tasks(campaign),
+        "units": further_ratings.UNITS.items(),
         "judges": choices.judges,
         "judge": chosen_judge(question, choices),
         "goals": {**goals, "prices": prices_text(question.goals)},
@@ -238,7 +262,7 @@ def draw_next_items_view(request: HttpRequest, project: str, campaign: int) -> H
         if "create" not in request.POST or seed is None or not digest:
             preview = planning.preview_draw(duty=duty, wanted=wanted, **about)
             shown = {"preview": preview, "criterion": criterion_names(current)[about["criterion"]]}
-            title = {"title": _("The next items to label"), "subtitle": current.name}
+            title = {"title": _("The next items to label")}
             shown |= {"project": current.project, "campaign": current, **title}
             return render(request, "analytics/draw_preview.html", shown)
         drawn = planning.draw_next_items(
@@ -246,10 +270,41 @@ def draw_next_items_view(request: HttpRequest, project: str, campaign: int) -> H
         )
     except Refused as refused:
         messages.error(request, refused.sentence)
-        return redirect("numbers_planner", current.project.slug, current.pk)
+        kept = {name: request.POST.get(name.removeprefix("draw_"), "") for name in OF_DRAW}
+        here = reverse("numbers_planner", args=[current.project.slug, current.pk])
+        return redirect(f"{here}?{urlencode(kept)}#next-items")
     sentence = ngettext("%(n)d item was drawn into “%(duty)s”.", "%(n)d items were drawn into “%(duty)s”.", drawn)
     messages.success(request, sentence % {"n": drawn, "duty": duty.name})
     return redirect(f"{reverse('numbers_planner', args=[current.project.slug, current.pk])}#next-items")
+
+
+@require_safe
+@login_required
+def further_ratings_page(request: HttpRequest, project: str, campaign: int) -> HttpResponse:
+    """What so many more ratings buy, task by task: items, hours, price, and widths before and after."""
+    current = shown_campaign(request.user, project, campaign)
+    choices, asked = question_choices(current), request.GET
+    wanted, unit = whole_number(asked.get("more", "")) or 0, asked.get("unit", "")
+    judges = choices.listed_judges(NumbersQuestion())
+    judge = asked.get("judge", "") if asked.get("judge", "") in judges else next(iter(judges), "")
+    tasks = further_ratings.rating_tasks(current)
+    task = whole_number(asked.get("task", ""))
+    context: dict[str, Any] = {
+        "title": _("What more ratings buy"),
+        "project": current.project,
+        "campaign": current,
+        "further_tasks": tasks,
+        "units": further_ratings.UNITS.items(),
+        "judges": judges,
+        "judge": judge,
+        "criteria": criterion_names(current),
+    }
+    if not 1 <= wanted <= further_ratings.MOST_FURTHER or unit not in further_ratings.UNITS:
+        sentence = _("Give a number from 1 to %s.") % f"{further_ratings.MOST_FURTHER:,}"
+        return render(request, "analytics/further_ratings.html", {**context, "refusal": sentence}, status=422)
+    known = task if task in {each.pk for each in tasks} else None
+    context["plan"] = further_ratings.further_ratings(current, wanted=wanted, unit=unit, judge=judge, duty=known)
+    return render(request, "analytics/further_ratings.html", context)
 
 
 @require_POST

@@ -50,6 +50,46 @@ def labels_with_judge(sd: float, half_width: float, rho: float, *, confidence: f
     return ceil((_z(confidence) * sd / half_width) ** 2 * (1 - rho**2))
 
 
+def sd_by_clusters(labels: Floats, cluster: NDArray[Any]) -> float:
+    """The sd of a label, from labels (n,) and their clusters (n,), for the error of a mean of items in clusters.
+
+    s^2 = C / (C - 1) sum_c (sum of c's residuals)^2 / n: with one label a cluster the variance; of one cluster, too.
+    Source: Liang & Zeger 1986, doi:10.1093/biomet/73.1.13.
+    """
+    _names, index = np.unique(cluster, return_inverse=True)
+    n, clusters = len(labels), int(index.max(initial=-1)) + 1
+    if clusters < 2:
+        return float(labels.std(ddof=1)) if n > 1 else 0.0
+    sums = np.bincount(index, weights=labels - labels.mean())
+    return float((clusters / (clusters - 1) * (sums**2).sum() / n) ** 0.5)
+
+
+def half_width_of_mean(sd: float, n: float, clusters: float, *, confidence: float = 0.95) -> float:
+    """Half the interval of a mean of n labels in so many clusters: t with clusters - 1 degrees of freedom."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(max(1.0, clusters - 1), (1 + confidence) / 2)) * sd / n**0.5
+
+
+def labels_in_clusters(sd: float, half_width: float, clusters_per_label: float) -> int:
+    """The fewest labels whose mean is known to +- half_width by `half_width_of_mean`."""
+    n = max(1, labels_for_mean(sd, half_width))
+    while half_width_of_mean(sd, n, n * clusters_per_label) > half_width:
+        n += 1
+    return n
+
+
+def left_by_judge(labels: Floats, judge: Floats, cluster: NDArray[Any]) -> float | None:
+    """The sd, by clusters, of what a judge's scores (n,) leave of the labels (n,): of y - b f, b = cov / var of f.
+
+    Without clusters it is sd sqrt(1 - rho^2). None where scores or labels do not vary.
+    """
+    if len(labels) < 2 or not labels.std() or not judge.std():
+        return None
+    b = float(np.cov(labels, judge)[0, 1] / judge.var(ddof=1))
+    return sd_by_clusters(labels - b * judge, cluster)
+
+
 def items_by_pilot(n_pilot: int, pilot_half_width: float, half_width: float) -> int:
     """Items for alpha or kappa known to +- half_width, from a pilot's interval: widths fall as 1 / sqrt n."""
     return ceil(n_pilot * (pilot_half_width / half_width) ** 2)
@@ -262,11 +302,11 @@ def _counted(estimate: Estimate, compared: JudgeAgainstPanel) -> Estimate:
 
 
 def _sd(compared: JudgeAgainstPanel) -> float | None:
-    """Standard deviation over items of the panel's mean score."""
+    """Standard deviation of the panel's mean score of an item, with clusters counted in."""
     rated = compared.n_human > 0
     if rated.sum() < 2 or not compared.scale.has_order:
         return None
-    return float(np.nanmean(compared.humans[rated], axis=1).std(ddof=1)) or None
+    return sd_by_clusters(np.nanmean(compared.humans[rated], axis=1), compared.cluster[rated]) or None
 
 
 def _too_little_agreement(cell: Cell, raters: Sequence[str] | None, bootstrap: int, seed: int) -> Message | None:
@@ -357,16 +397,19 @@ def _labels(
             Message("the labels' sd is %(sd)s", sd=f"{sd:.3f}"),
         )
     )
-    value = float(labels_for_mean(sd, goals.half_width))
+    clusters = number_of(compared.cluster[compared.n_human > 0])
+    per_label = clusters / n if clusters > 1 else 1.0
+    value = float(labels_in_clusters(sd, goals.half_width, per_label))
     yield Estimate(statistic="labels_needed", variant="humans", value=value, n_items=n, note=goal)
     if judge is not None:
         both = (compared.n_human > 0) & ~np.isnan(compared.judge)
         label = np.nanmean(compared.humans[both], axis=1)
         rho = association.pearson(compared.judge[both], label, np.ones((1, len(label))))[0] if both.any() else np.nan
-        known = not np.isnan(rho)
+        left = left_by_judge(label, compared.judge[both], compared.cluster[both])
+        known = left is not None and not np.isnan(rho)
         yield Estimate(
             statistic="labels_needed", variant="judge", n_items=int(both.sum()),
-            value=float(labels_with_judge(sd, goals.half_width, float(rho))) if known else None,
+            value=float(labels_in_clusters(left, goals.half_width, per_label)) if known else None,
             reason=None if known else Message("the judge or the labels do not vary"),
             note=Message("correlation with the labels %(value)s", value=f'{rho:.3f}') if known else None,
         )  # fmt: skip
