@@ -52,7 +52,7 @@ def latex_table(table: Matrix, *, name: str, caption: str) -> str:
     for number, (at, rows) in enumerate(parts, start=1):
         part = _("%(n)d of %(total)d") % {"n": number, "total": len(parts)}
         which = f" ({part})" if len(parts) > 1 else ""
-        label = rf"\label{{tab:{name}}}" if number == 1 else ""
+        label = _label(name, number)
         lines += [
             r"\begin{table}",
             r"\centering",
@@ -63,21 +63,36 @@ def latex_table(table: Matrix, *, name: str, caption: str) -> str:
     return LATEX_HEAD + "\n".join(lines) + "\n"
 
 
-def latex_decisions(decisions: Iterable[tuple[str, str, str, str, str, str]], *, name: str) -> str:
+def _label(name: str, number: int) -> str:
+    """The label of a table; further parts have their number in theirs."""
+    return rf"\label{{tab:{name}}}" if number == 1 else rf"\label{{tab:{name}-{number}}}"
+
+
+def latex_decisions(decisions: Iterable[tuple[str, str, str, str, str, str]], *, name: str, note: str = "") -> str:
     """Decisions about judges as tables that fit a page: judge, criterion, language, decision, why it is not
-    certain, and what it is based on. ``name``: what tells its label from those of other campaigns.
+    certain, and what it is based on, which is said once if it is the same for all. ``name``: what tells its label from
+    those of other campaigns. ``note``: what else its caption says.
     """
-    rows = [
+    rows: list[tuple[str, ...]] = [
         (judge, criterion, language, f"{use} ({_('not certain')})" if doubt else use, basis)
         for judge, criterion, language, use, doubt, basis in decisions
     ]
-    columns = (_("Judge"), _("Criterion"), _("Language"), _("Decision"), _("Based on"))
+    columns: tuple[str, ...] = (_("Judge"), _("Criterion"), _("Language"), _("Decision"), _("Based on"))
+    about = [_("What judges may be used for") + "."]
+    if len(bases := {row[-1] for row in rows}) == 1 < len(rows):
+        rows, columns = [row[:-1] for row in rows], columns[:-1]
+        about.append(_("Every cell: %s.") % bases.pop())
+    about += [note] if note else []
     lines = []
-    for start in range(0, len(rows), LATEX_DECISIONS):
-        label = "" if start else rf"\label{{tab:decisions-{name}}}"
-        caption = latex_text(_("What judges may be used for"))
+    starts = range(0, len(rows), LATEX_DECISIONS)
+    for number, start in enumerate(starts, start=1):
+        part = _("%(n)d of %(total)d") % {"n": number, "total": len(starts)}
+        caption = latex_text(" ".join(about)) + (f" ({part})" if len(starts) > 1 else "")
+        label = _label(f"decisions-{name}", number)
         lines += [r"\begin{table}", r"\centering", rf"\caption{{{caption}}}{label}", r"\setlength{\tabcolsep}{3pt}"]
-        lines += [r"\begin{tabular}{lllll}", r"\toprule", " & ".join(map(latex_text, columns)) + r" \\", r"\midrule"]
+        shape = "l" * len(columns)
+        lines += [rf"\begin{{tabular}}{{{shape}}}", r"\toprule", " & ".join(map(latex_text, columns)) + r" \\"]
+        lines.append(r"\midrule")
         for row in rows[start : start + LATEX_DECISIONS]:
             lines.append(" & ".join(_in_box(latex_text(text), r"0.18\linewidth") for text in row) + r" \\[2pt]")
         lines += [r"\bottomrule", r"\end{tabular}", r"\end{table}"]

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
-from urllib.parse import urlencode
 
 from django.db.models import Count, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
@@ -21,12 +20,11 @@ from accounts.models import AuditEntry, Job, Project, Role, User
 from analytics.judges import decisions
 from analytics.judges.thresholds import current_thresholds
 from analytics.models import GateDecision, Snapshot
-from annotation.desk import threads
+from analytics.open_work import Attention, DecidedCell, open_work
 from annotation.models import (
     Annotation,
     Assignment,
     Campaign,
-    ControlPause,
     Dataset,
     Duty,
     Import,
@@ -34,9 +32,7 @@ from annotation.models import (
     Panel,
     PanelSeat,
     RubricVersion,
-    Skip,
 )
-from judging import runs
 from judging.daily_spending import SpendingTotal, daily_spending, spending_total
 from judging.models import Call, Judge, JudgeRun
 
@@ -202,7 +198,8 @@ def judge_runs(*, project: Project, user: User) -> QuerySet[JudgeRun, Any]:
         JudgeRun.objects.visible_to(user)
         .filter(project=project)
         .select_related("judge", "dataset")
-        .annotate(planned=Count("calls"), done=Count("calls", filter=over))[:RUNS_SHOWN]
+        .annotate(planned=Count("calls"), done=Count("calls", filter=over))
+        .order_by("-pk")[:RUNS_SHOWN]
     )
 
 
@@ -211,75 +208,44 @@ RECENT = timedelta(days=7)
 """How long a job that failed is shown."""
 
 
-@dataclass(frozen=True, slots=True)
-class Attention:
-    """Something that waits for a person, and the page on which it is dealt with."""
-
-    sentence: str
-    address: str
+MOST_LISTED = 5
+"""Campaigns, from the newest, of which open work is listed."""
 
 
 def needs_attention(project: Project, user: User, uses: Sequence[GateDecision]) -> list[Attention]:
-    """Stale decisions among the newest, what failed or is paused, skipped items with notes, and annotators on pause."""
-    paused_runs = runs.in_phase(JudgeRun.objects.filter(project=project), runs.Phase.PAUSED).count()
+    """What is open in the campaigns that are not closed, and what failed or is paused in the project.
+
+    `uses`: the newest decisions about judges.
+    """
+    is_lead = access.holds(user=user, project=project, roles=(Role.LEAD,))
+    found: list[Attention] = []
+    if is_lead and JudgeRun.objects.filter(project=project).exists() and current_thresholds(project) is None:
+        sentence = _("Judges were run, but no thresholds for their use are declared.")
+        found.append(Attention(sentence, reverse("thresholds", args=[project.slug])))
+    decided: dict[int, list[DecidedCell]] = defaultdict(list)
+    for row in uses:
+        decided[row.campaign_id].append(DecidedCell.of_history(row))
+    listed = campaigns(project=project, user=user).exclude(state=Campaign.State.CLOSED).order_by("-pk")
+    open_ones = list(listed.select_related("project", "rubric_version__rubric", "dataset")[: MOST_LISTED + 1])
+    for campaign in open_ones[:MOST_LISTED]:
+        own = open_work(campaign, decided[campaign.pk], is_lead=is_lead)
+        about = f"{campaign.name}: " if len(open_ones) > 1 else ""
+        found += [Attention(f"{about}{matter.sentence}", matter.address) for matter in own]
     paused = Campaign.objects.filter(project=project, state=Campaign.State.PAUSED).count()
-    stopped = ControlPause.objects.filter(duty__campaign__project=project, reinstated_at=None).count()
     imports = Import.objects.filter(project=project, state=Import.State.FAILED).count()
     recent = timezone.now() - RECENT
     jobs = Job.objects.filter(project=project, state=Job.State.FAILED, ended_at__gt=recent).count()
     sentences = (
-        (paused_runs, "judges", ngettext("%d judge run is paused.", "%d judge runs are paused.", paused_runs)),
         (paused, "campaigns", ngettext("%d campaign is paused.", "%d campaigns are paused.", paused)),
-        (stopped, "campaigns", ngettext("Controls paused %d annotator.", "Controls paused %d annotators.", stopped)),
         (imports, "imports", ngettext("%d import has problems.", "%d imports have problems.", imports)),
         (jobs, "jobs", ngettext("%d job failed in the last week.", "%d jobs failed in the last week.", jobs)),
     )
-    counted = [Attention(text % count, reverse(page, args=[project.slug])) for count, page, text in sentences if count]
-    is_lead = access.holds(user=user, project=project, roles=(Role.LEAD,))
-    asked = _asked(project) if is_lead else ()
-    return [*_undecided(project, uses, is_lead), *counted, *_skipped(project), *asked]
-
-
-def _undecided(project: Project, uses: Sequence[GateDecision], is_lead: bool) -> Iterator[Attention]:
-    """Stale decisions by campaign; for leads, thresholds that are not declared although judges were run."""
-    stale: dict[int, list[GateDecision]] = {}
-    for row in uses:
-        if row.decision == GateDecision.Use.STALE:
-            stale.setdefault(row.campaign_id, []).append(row)
-    for campaign, found in stale.items():
-        sentence = ngettext(
-            "%d decision about a judge must be measured again.",
-            "%d decisions about judges must be measured again.",
-            len(found),
-        )
-        address = reverse("judge_decisions", args=[project.slug, campaign])
-        yield Attention(sentence % len(found), f"{address}?{urlencode({'judge': found[0].judge.name})}")
-    if is_lead and JudgeRun.objects.filter(project=project).exists() and current_thresholds(project) is None:
-        sentence = _("Judges were run, but no thresholds for their use are declared.")
-        yield Attention(sentence, reverse("thresholds", args=[project.slug]))
-
-
-def _skipped(project: Project) -> Iterator[Attention]:
-    """Items that annotators skipped with a note, not resolved yet, by campaign."""
-    open_ones = Skip.objects.filter(duty__campaign__project=project, resolved_at=None).exclude(note="").order_by()
-    # A control's or repeat's skip stands on the page of the campaign that annotators know.
-    known = open_ones.annotate(campaign=Coalesce("duty__campaign__qualification_of", "duty__campaign"))
-    for campaign, count in known.values_list("campaign").annotate(Count("item", distinct=True)):
-        sentence = ngettext("%d item was skipped with a note.", "%d items were skipped with a note.", count)
-        yield Attention(sentence % count, reverse("campaign", args=[project.slug, campaign]))
-
-
-def _asked(project: Project) -> Iterator[Attention]:
-    """Questions of annotators that nobody has answered, by campaign."""
-    asked = threads.open_questions(project).order_by().values_list("duty__campaign")
-    for campaign, count in asked.annotate(Count("pk")):
-        sentence = ngettext("%d question of an annotator is open.", "%d questions of annotators are open.", count)
-        yield Attention(sentence % count, reverse("annotator_questions", args=[project.slug, campaign]))
+    return found + [Attention(text % n, reverse(page, args=[project.slug])) for n, page, text in sentences if n]
 
 
 def latest_uses(project: Project) -> list[GateDecision]:
     """The newest decision of every campaign, judge, criterion and language."""
-    kept = GateDecision.objects.filter(campaign__project=project).order_by("pk")
+    kept = GateDecision.objects.filter(campaign__project=project).select_related("judge").order_by("pk")
     newest = {(row.campaign_id, row.judge_id, row.criterion, row.language): row for row in kept}
     return list(newest.values())
 

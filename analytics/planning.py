@@ -108,7 +108,8 @@ def price_of(duty: Duty, assignments: int, seconds: float | None) -> Decimal | N
 def seconds_of(duty: Duty) -> float | None:
     """The mean time of an assignment so far; None if none has a time."""
     timed = Annotation.objects.filter(assignment__duty=duty, superseded_at=None, seconds__isnull=False)
-    return timed.aggregate(mean=Avg("seconds"))["mean"]
+    mean: float | None = timed.aggregate(mean=Avg("seconds"))["mean"]
+    return mean
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,7 +137,9 @@ class MeanPrecision:
         from analytics.stats.planning.pilot import half_width_of_mean
 
         labels = self.labels + more
-        return None if sd is None else half_width_of_mean(sd, labels, self.clusters * labels / self.labels)
+        if sd is None:
+            return None
+        return half_width_of_mean(sd, labels, self.clusters * labels / self.labels)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,16 +13,18 @@ from dataclasses import dataclass, field
 from datetime import date, timedelta
 from math import sqrt
 from typing import Any
+from urllib.parse import urlencode
 
-from django.db.models import Count, F, Max, Min
+from django.db.models import Count, F, Max, Min, Q
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from analytics.ratings.exclusions import fewest_seconds
+from analytics.figures import Figure, clear_together
+from analytics.ratings.exclusions import available_exclusions, fewest_seconds
 from annotation import pay
 from annotation.desk import pairs
-from annotation.models import Annotation, Assignment, Campaign, Duty, Rating
+from annotation.models import Annotation, Annotator, Assignment, Campaign, Duty, PanelSeat, Rating, Skip
 from annotation.pay import Work
 from judging.judges import canonical
 from judging.models import Judge, JudgeRun, Verdict
@@ -38,6 +40,11 @@ FEWEST_CRITERIA = 3
 CHUNK = 20_000
 T_975 = (12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160)
 """The .975 quantile of Student's t with 1 to 13 degrees of freedom."""
+
+
+_SEVERITY = urlencode([("rows", "annotator"), ("columns", "criterion"), ("statistic", "annotators.severity")])
+_FEWEST_SHARED = 20
+"""Shared items from which a severity whose interval leaves out 0 is flagged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,11 +124,16 @@ class AnnotatorWork:
     last_on: date | None
     languages: tuple[tuple[str, int], ...]
     flags: list[str] = field(default_factory=list)
+    name: str = ""
+    open_items: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class DutyWork:
-    """One duty: slots and submissions, pace of everybody together, forecast, and its annotators by pseudonym."""
+    """One duty: slots and submissions, pace of everybody together, forecast, and its annotators by pseudonym.
+
+    `waiting`: those who may rate open items and have submitted nothing, each with how many.
+    """
 
     duty: Duty
     slots: int
@@ -130,6 +142,12 @@ class DutyWork:
     forecast: CompletionForecast
     annotators: tuple[AnnotatorWork, ...]
     cost: Any
+    waiting: list[tuple[str, int]] = field(default_factory=list)
+
+    @property
+    def open(self) -> int:
+        """How many assignments are not submitted."""
+        return self.slots - self.submitted
 
     @property
     def rate(self) -> str:
@@ -313,6 +331,84 @@ def wilson_low(hits: float, n: float, z: float = 1.96) -> float:
     """The lower end of Wilson's interval of hits / n (Wilson 1927)."""
     p = hits / n
     return (p + z * z / (2 * n) - z * sqrt(p * (1 - p) / n + z * z / (4 * n * n))) / (1 + z * z / n)
+
+
+# --- severity --------------------------------------------------------------------------------------------------------
+def severity_question(campaign: Campaign) -> str:
+    """Each annotator's severity; where there are controls, "the others" are without those who fall below their
+    threshold, and who are paused."""
+    without_paused = "controls" in available_exclusions(campaign)
+    return f"{_SEVERITY}&exclude=controls" if without_paused else _SEVERITY
+
+
+def severity_flags(estimates: list[Mapping[str, Any]]) -> dict[str, list[str]]:
+    """By annotator, a sentence for each criterion on which they clearly give lower or higher scores than the others:
+    clearly after Holm's correction for all annotators and criteria that are looked at."""
+    figures = [(row, Figure.of(row)) for row in estimates if row["value"] is not None]
+    looked_at = [
+        (row, figure) for row, figure in figures if figure.n_items >= _FEWEST_SHARED and figure.low is not None
+    ]
+    found: dict[str, list[str]] = defaultdict(list)
+    clear = clear_together([figure for _row, figure in looked_at])
+    for (row, figure), is_clear in zip(looked_at, clear, strict=True):
+        if not is_clear:
+            continue
+        sentence = _(
+            "Gives lower scores than the others on %(criterion)s: %(value)s %(interval)s points, %(n)d items. Clear "
+            "also after a correction for %(family)d comparisons (Holm, approximate)."
+        )
+        if row["value"] > 0:
+            sentence = _(
+                "Gives higher scores than the others on %(criterion)s: %(value)s %(interval)s points, %(n)d items. "
+                "Clear also after a correction for %(family)d comparisons (Holm, approximate)."
+            )
+        about = {"criterion": row["criterion"], "value": figure.number, "interval": figure.interval}
+        found[row["annotator"]].append(sentence % {**about, "n": figure.n_items, "family": len(looked_at)})
+    return found
+
+
+# --- what is open ----------------------------------------------------------------------------------------------------
+MOST_OPEN = 20_000
+"""Open assignments up to which it is counted who may rate them."""
+
+
+def open_items(campaign: Campaign) -> dict[int, dict[int, int]]:
+    """By duty and annotator, how many of the open items the person may rate, or is rating now.
+
+    Those on the duty's panel who have not had the item and have not skipped it. Of one open place several may be able
+    to take it: then it counts for each. Nothing where more than `MOST_OPEN` are open.
+    """
+    waiting = Assignment.objects.filter(duty__campaign=campaign, duty__stands_for=None)
+    waiting = waiting.exclude(state=Assignment.State.SUBMITTED)
+    columns = ("duty", "duty__panel", "item", "state", "annotator")
+    slots = list(waiting.order_by().values_list(*columns)[: MOST_OPEN + 1])
+    if not slots or len(slots) > MOST_OPEN:
+        return {}
+    seats: dict[int, set[int]] = defaultdict(set)
+    present = PanelSeat.objects.filter(panel__in={slot[1] for slot in slots}, annotator__removed_at=None)
+    for panel, annotator in present.values_list("panel", "annotator"):
+        seats[panel].add(annotator)
+    known = {"duty__in": {slot[0] for slot in slots}, "item__in": {slot[2] for slot in slots}}
+    had: dict[tuple[int, int], set[int]] = defaultdict(set)
+    for rows in (Assignment.objects.exclude(annotator=None), Skip.objects.all()):
+        for duty, item, annotator in rows.filter(**known).order_by().values_list("duty", "item", "annotator"):
+            had[duty, item].add(annotator)
+    may_rate: dict[tuple[int, int], set[int]] = defaultdict(set)
+    for duty, panel, item, state, holder in slots:
+        for person in {holder} if state == Assignment.State.LEASED else seats[panel] - had[duty, item]:
+            may_rate[duty, person].add(item)
+    found: dict[int, dict[int, int]] = defaultdict(dict)
+    for (duty, person), items in may_rate.items():
+        found[duty][person] = len(items)
+    return {duty: dict(sorted(people.items())) for duty, people in sorted(found.items())}
+
+
+def people_of(campaign: Campaign) -> list[Annotator]:
+    """Who is on the panels of a campaign or has rated in it, with the person behind the pseudonym."""
+    seated = PanelSeat.objects.filter(panel__in=Duty.objects.filter(campaign=campaign).values("panel"))
+    rated = Annotation.objects.filter(campaign=campaign, superseded_at=None).order_by().values("annotator")
+    who = Q(pk__in=seated.values("annotator")) | Q(pk__in=rated)
+    return list(Annotator.objects.filter(who).select_related("user"))
 
 
 @dataclass(slots=True)

@@ -18,7 +18,8 @@ Use = GateDecision.Use
 MEANINGS = {
     Use.JUDGE_ALONE: gettext_lazy("Use its scores as they are."),
     Use.JUDGE_WITH_CORRECTION: gettext_lazy(
-        "Use its scores together with a sample of human ratings that corrects them."
+        "Use its scores together with human ratings that correct them. A corrected mean takes 20 rated items of its "
+        "generator; with fewer, use the people’s mean."
     ),
     Use.RANKING_ONLY: gettext_lazy("Use it to rank generators, not for scores."),
     Use.HUMANS_ONLY: gettext_lazy("Do not use it here: ask people."),

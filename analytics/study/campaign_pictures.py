@@ -223,6 +223,26 @@ class CampaignPictures:
         return on_bias((figure for _name, figure in self.biases), self.names.language)
 
     @property
+    def about_means(self) -> str:
+        """Which means of generators are shown: corrected ones where that was possible; else what a correction takes."""
+        corrected = [row for row in self.study.leaderboard or () if row["asked"] == CORRECTED]
+        if corrected and all(row["value"] is None for row in corrected):
+            return _("The people’s mean by language; simultaneous 95 % intervals. A correction takes 20 rated items.")
+        return _("Mean by language, corrected by the judge where that was possible; simultaneous 95 % intervals.")
+
+    @property
+    def preliminary_decisions(self) -> str:
+        """That decisions are based on few independent items; empty if none is."""
+        counts = [findings.independent_items(cell) for cell in self.study.cells if cell.use is not Use.STALE]
+        return findings.preliminary_sentence(counts)
+
+    @property
+    def preliminary_means(self) -> str:
+        """The same of the means of generators."""
+        marks = [mark for row in (self.dots.rows if self.dots else ()) for mark in row.marks]
+        return findings.preliminary_sentence([mark.figure.independent for mark in marks])
+
+    @property
     def basis_of_heat(self) -> str:
         """What all cells of the heat map rest on, once, where it is the same for all."""
         return _common_basis(self.study.alphas)

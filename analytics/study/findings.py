@@ -430,6 +430,11 @@ def about_certainty(
     return StudyFinding("certainty", tuple(said), is_preliminary=any(count < SMALL for count in independent))
 
 
+def preliminary_sentence(counts: Sequence[int]) -> str:
+    """Of how many figures the numbers of independent items are few; empty if of none."""
+    return str(_what_they_are_based_on(counts)) if any(count < SMALL for count in counts) else ""
+
+
 def _what_they_are_based_on(counts: Sequence[int]) -> Sentence:
     if not counts:
         return worded(_("There are no figures yet."))

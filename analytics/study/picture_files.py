@@ -92,7 +92,7 @@ def titles(drawn: CampaignPictures) -> dict[str, tuple[str, str]]:
     judge = drawn.choice.judge
     bias = _("%(judge)s minus the panel") % {"judge": judge} if judge else _("Judge minus the panel")
     points = f"{drawn.criterion_name}. {_('points, with 95 % intervals')}. {drawn.reference_name}."
-    means = _("Mean by language, corrected by the judge where that was possible; simultaneous 95 % intervals.")
+    means = drawn.about_means
     return {
         "decisions": (_("Where may a judge be used?"), ""),
         "bias": (bias, points),
@@ -104,12 +104,17 @@ def titles(drawn: CampaignPictures) -> dict[str, tuple[str, str]]:
 def _feet(drawn: CampaignPictures, picture: str) -> list[str]:
     """What is said once below a picture."""
     if picture == "decisions":
-        return [f"{letters}: {drawn.study.criteria[key]}" for key, letters in drawn.letters.items()]
-    found = {
-        "bias": (drawn.bias_sentence, drawn.basis_of_bias),
-        "agreement": (drawn.heat_sentence, drawn.basis_of_heat),
-    }
-    return list(found.get(picture, ()))
+        letters = [f"{letters}: {drawn.study.criteria[key]}" for key, letters in drawn.letters.items()]
+        return [*letters, _note(drawn, picture)]
+    found = {"bias": drawn.basis_of_bias, "agreement": drawn.basis_of_heat}
+    return [_note(drawn, picture), found.get(picture, "")]
+
+
+def _note(drawn: CampaignPictures, picture: str) -> str:
+    """On how few items a picture rests, in the file of either format; empty if they are enough."""
+    if picture in ("bias", "agreement"):
+        return drawn.bias_sentence if picture == "bias" else drawn.heat_sentence
+    return drawn.preliminary_decisions if picture == "decisions" else drawn.preliminary_means
 
 
 def _plain(text: str) -> str:
@@ -271,7 +276,8 @@ def tex_file(drawn: CampaignPictures, picture: str) -> str | None:
             )
             for cell in _ordered_cells(drawn)
         ]  # fmt: skip
-        return latex_decisions(about_cells, name=str(drawn.study.campaign.pk)) if about_cells else None
+        name, note = str(drawn.study.campaign.pk), _note(drawn, picture)
+        return latex_decisions(about_cells, name=name, note=note) if about_cells else None
     table = _matrix(drawn, picture)
     if not table.rows:
         return None
@@ -279,7 +285,7 @@ def tex_file(drawn: CampaignPictures, picture: str) -> str | None:
     return latex_table(
         table,
         name=f"study-{picture}",
-        caption=" ".join(filter(None, (title if title.endswith("?") else f"{title}.", about))),
+        caption=" ".join(filter(None, (title if title.endswith("?") else f"{title}.", about, _note(drawn, picture)))),
     )
 
 

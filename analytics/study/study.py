@@ -11,6 +11,7 @@ from statistics import NormalDist
 from typing import Any
 
 from django.db.models import Avg, Count, Q
+from django.urls import reverse
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
@@ -21,7 +22,7 @@ from analytics.grids import EstimateRow
 from analytics.judges import decisions
 from analytics.judges.reasons import CellDecision
 from analytics.models import GateDecision, Snapshot
-from analytics.overview import Attention
+from analytics.open_work import Attention, DecidedCell, open_work
 from analytics.places import DIFFERENCE, LEADERBOARD, POOLED
 from analytics.questions.asked import QuestionChoices, question_choices
 from analytics.questions.question import NumbersQuestion, Settings
@@ -30,7 +31,6 @@ from analytics.stats.declared.agreement import GWET_AC, KRIPPENDORFF_ALPHA
 from analytics.study import findings
 from analytics.study.choice import COMPARED_WITH, StudyChoice
 from analytics.study.findings import Contradiction, Floors, LabelCost, Names, StudyFinding, cell_of
-from analytics.study.open_matters import open_matters
 from analytics.study.sentences import worded
 from analytics.workflow import AGREEMENT
 from annotation.models import Annotation, Assignment, Campaign, Criterion, PayRate
@@ -290,7 +290,13 @@ class CampaignStudy:
 
     @cached_property
     def open_matters(self) -> list[Attention]:
-        return open_matters(self.campaign, self.decided, is_lead=self.is_lead)
+        """What waits for a person: first that nothing is decided because no thresholds are declared."""
+        found: list[Attention] = []
+        if self.decided is None and self.is_lead:
+            text = _("Declare what a judge has to reach: without thresholds nothing is decided.")
+            found.append(Attention(text, reverse("thresholds", args=[self.campaign.project.slug])))
+        cells = [DecidedCell.of(cell) for cell in (self.decided.cells if self.decided else ())]
+        return found + open_work(self.campaign, cells, is_lead=self.is_lead)
 
     @property
     def direction(self) -> str:

@@ -49,7 +49,7 @@ GROUPS = (
             CampaignPage(_("Calibration"), "numbers_calibration"),
             CampaignPage(_("Comparison"), "numbers_comparison"),
             CampaignPage(_("Audits"), "judge_audits"),
-            CampaignPage(_("Judges"), "judges"),
+            CampaignPage(_("All judges"), "judges"),
         ),
     ),
     (_("Generators"), (CampaignPage(_("Generators"), "numbers_results"),)),
@@ -72,10 +72,10 @@ GROUPS = (
         ),
     ),
     (
-        _("Settings"),
+        _("Campaign"),
         (
             CampaignPage(
-                _("Campaign"),
+                _("Tasks and settings"),
                 "campaign",
                 ("duty", "duty_new", "duties_by_rules", "selection", "selection_new", "rubric_change"),
             ),

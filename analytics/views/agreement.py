@@ -102,6 +102,10 @@ def _annotators(shown: ShownSection) -> None:
 
 
 def _pairs(shown: ShownSection) -> None:
+    """Every pair, the one that agrees least first; on several criteria in one table, by their lowest one."""
+    if len(criteria := shown.axis("criterion", shown.of("pairs.cohen_kappa"))) > 1:
+        _pairs_by_criterion(shown, criteria)
+        return
     pairs = {tuple(row["raters"]): row for row in shown.rows if row["asked"] == "pairs.cohen_kappa" and row["raters"]}
     shares = {tuple(row["raters"]): row for row in shown.of("pairs.percent_agreement") if row["raters"]}
     means = {row["annotator"]: row for row in shown.of("pairs.cohen_kappa") if row["annotator"]}
@@ -109,8 +113,8 @@ def _pairs(shown: ShownSection) -> None:
     names = sorted(means, key=lambda name: -means[name]["value"])
     if not names:
         return
-    _mean_pairs(shown, names, means, shares_of, pairs)
     if not pairs:
+        _mean_pairs(shown, names, means, shares_of, pairs)
         shown.notes.append(
             _("Pairs of more than %d annotators are left out. The means are over all of them.") % agreement.LARGE_PANEL
         )
@@ -130,12 +134,65 @@ def _pairs(shown: ShownSection) -> None:
     note = _("Not inked: fewer than %d common items or clusters.") % SMALL
     notes = (shared_by % {"low": low, "n": high}, *(() if small else (note,)))
     if not small and 2 * len(pairs) < len(list(combinations(names, 2))):
-        rows = tuple(GridRow(" ~ ".join(pair), (cells[pair],)) for pair in sorted(pairs))
+        lowest = sorted(pairs, key=lambda pair: (_or_highest(pairs[pair]["value"]), pair))
+        rows = tuple(GridRow(" ~ ".join(pair), (cells[pair],)) for pair in lowest)
         shown.grids.append(Grid(_("Two annotators"), (_("Cohen’s κ"),), rows, notes))
+        _mean_pairs(shown, names, means, shares_of, pairs)
         return
     asked = parse_qsl(shown.page.items_address(next(iter(pairs.values()))).partition("?")[2])
     hidden = tuple(pair for pair in asked if pair[0] != "rater")
     shown.grids.append(Grid(_("Annotator"), tuple(in_name_order), rows, notes, is_small=small, hidden=hidden))
+    _mean_pairs(shown, names, means, shares_of, pairs)
+
+
+def _or_highest(value: float | None) -> float:
+    """For sorting: what is not known comes last."""
+    return 2.0 if value is None else value
+
+
+def _pairs_by_criterion(shown: ShownSection, criteria: Sequence[str]) -> None:
+    """Pairs by criteria, then the means of every annotator with the others."""
+    kappas, equal = shown.of("pairs.cohen_kappa"), shown.of("pairs.percent_agreement")
+    shares = {(tuple(row["raters"]), row["criterion"]): row for row in equal if row["raters"]}
+    pairs: dict[tuple[str, ...], dict[str, EstimateRow]] = {}
+    means: dict[str, dict[str, EstimateRow]] = {}
+    for row in (row for row in shown.rows if row["asked"] == "pairs.cohen_kappa"):
+        if row["raters"]:
+            pairs.setdefault(tuple(row["raters"]), {})[row["criterion"]] = row
+        elif row["annotator"]:
+            means.setdefault(row["annotator"], {})[row["criterion"]] = row
+    columns = tuple(shown.name("criterion", key) for key in criteria)
+
+    def lowest(rows: Mapping[str, EstimateRow]) -> float:
+        return min(_or_highest(row["value"]) for row in rows.values())
+
+    def pair_row(pair: tuple[str, ...]) -> GridRow:
+        own = pairs[pair]
+        cells = (
+            _pair_cell(shown.page, own[key], shares.get((pair, key)), small=False) if key in own else NOTHING
+            for key in criteria
+        )
+        return GridRow(" ~ ".join(pair), tuple(cells))
+
+    def mean_cell(row: EstimateRow | None) -> GridCell:
+        if row is None:
+            return NOTHING
+        figure = Figure.of(row)
+        items = ngettext("%d item", "%d items", figure.n_items) % figure.n_items
+        return GridCell(figure.number, (items,), url=shown.page.items_address(row))
+
+    if pairs:
+        order = sorted(pairs, key=lambda pair: (lowest(pairs[pair]), pair))
+        notes = (
+            _("The pair with the lowest κ on a criterion stands first."),
+            _("Not inked: fewer than %d common items or clusters.") % SMALL,
+        )
+        shown.grids.append(Grid(_("Two annotators"), columns, tuple(map(pair_row, order)), notes))
+    if kappas and means:
+        names = sorted(means, key=lambda name: (lowest(means[name]), name))
+        rows = tuple(GridRow(name, tuple(mean_cell(means[name].get(key)) for key in criteria)) for name in names)
+        shown.grids.append(Grid(_("Annotator"), columns, rows, title=_("Mean κ with the others")))
+    shown.notes.append(_("The means with the others and the shares of equal scores are shown without intervals."))
 
 
 def _mean_pairs(
@@ -381,6 +438,7 @@ def part_question(
     `LARGE_PANEL` annotators come without their percent agreement.
     """
     coefficient = agreement.coefficient_of(question)
+    is_of_many = part.name == "pairs" and (len(question.raters) or n_raters) > agreement.LARGE_PANEL
     rows, columns, statistics = part.rows, part.columns, part.statistics
     if part.name == "matrix":
         rows, columns, statistics = question.rows, question.columns, (coefficient, *agreement.BESIDE)
@@ -388,13 +446,13 @@ def part_question(
         left_out = f"left_out.{coefficient}"
         left_out = left_out if left_out in STATISTICS else "left_out.krippendorff_alpha"
         statistics = (left_out, f"{left_out}_change")
-    elif part.name == "pairs" and (len(question.raters) or n_raters) > agreement.LARGE_PANEL:
+    elif is_of_many:
         statistics = statistics[:1]
     elif part.name == "time":
         statistics = (coefficient, "percent_agreement")
         columns = "hundred" if "hundred" in question.dimensions else columns
     where = question.where
-    if part.one_criterion and criteria and (chosen := agreement.chosen_criterion(question, criteria)):
+    if (part.one_criterion or is_of_many) and criteria and (chosen := agreement.chosen_criterion(question, criteria)):
         where = (*((name, value) for name, value in where if name != "criterion"), ("criterion", chosen))
     return replace(
         question,
@@ -451,7 +509,6 @@ AGREEMENT = PartsPage(
             terms=("kappa",),
             build=_pairs,
             statistics=("pairs.cohen_kappa", "pairs.percent_agreement"),
-            one_criterion=True,
         ),
         Section(
             "classes",

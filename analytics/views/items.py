@@ -244,6 +244,13 @@ class ItemCriterion:
         ]
 
     @property
+    def anchors(self) -> list[tuple[str, str, str]]:
+        """The points of the scale whose meaning the rubric says: score, label, and the anchor."""
+        criterion, spoken = self.given.criterion, get_language() or "en"
+        known = [(value, criterion.anchor(value, spoken)["text"]) for value in criterion.values]
+        return [(point_text(criterion, value), point_label(criterion, value), text) for value, text in known if text]
+
+    @property
     def ratings(self) -> list[RatingShown]:
         return list(map(RatingShown, self.given.ratings))
 

@@ -13,6 +13,7 @@ from analytics.figure_words import translated_message
 from analytics.figures import Figure
 from analytics.grids import NOTHING, CellRows, EstimateRow, GridCell, rows_by, text_of
 from analytics.places import CORRECTED, DIFFERENCE, JUDGE, LABELS, LEADERBOARD, PANEL, POOLED, place_range
+from analytics.planning import FEWEST_FOR_CORRECTION
 from analytics.questions.question_names import column_name
 from analytics.score_views import ranks_of_means
 from analytics.stats.core.messages import is_approximate
@@ -43,10 +44,26 @@ def _board(shown: ShownSection) -> None:
         shown.notes += [
             *_whole_worth(shown),
             *(_("No mean is corrected: %s.") % translated_message(reason) for reason in shared),
+            *_until_corrected(shown, bool(shared)),
         ]
         shown.notes.append(str(_PLACE))
         text = _("Intervals are simultaneous for the means, and for the differences, of a column (Bonferroni).")
         shown.notes.append(text)
+
+
+def _until_corrected(shown: ShownSection, is_lacking: bool) -> list[str]:
+    """What to do where no mean is corrected: how many items to rate, and which mean to use until then."""
+    rows = [row for row in shown.rows if row["asked"] == CORRECTED and row["value"] is None]
+    short = max((FEWEST_FOR_CORRECTION - int(row["n_items"]) for row in rows), default=0)
+    if not is_lacking or short <= 0:
+        return []
+    text = ngettext(
+        "Rate %d more item of each generator here, or use the panel’s mean, which stands first.",
+        "Rate %d more items of each generator here, or use the panel’s mean, which stands first.",
+        short,
+    )
+    over = _("“%s” has more labels for each mean.") % _("Generators over all languages")
+    return [text % short, *([over] if shown.question.columns == "language" else [])]
 
 
 def _directions(shown: ShownSection) -> dict[str, str]:
@@ -231,9 +248,8 @@ RESULT_SECTIONS = (
         "languages",
         title=gettext_lazy("Generators in each language"),
         about=gettext_lazy(
-            "The first figure is the mean corrected in this language alone. The last one has a calibrator that is "
-            "drawn towards that of all languages. The mean itself is not drawn: that would hide a language that "
-            "differs."
+            "The first figure is the mean corrected in this language alone, or the panel’s mean where it can’t be "
+            "corrected. The last one has a calibrator that is drawn towards that of all languages."
         ),
         empty=_EMPTY,
         build=_board,

@@ -94,6 +94,8 @@ class ShownSection:
         figures = [Figure.of(row) for row in self.rows]
         if self.grids and any(figure.has_interval and figure.is_small for figure in figures):
             self.notes.append(_("Intervals from fewer than %d items or clusters are approximate.") % SMALL)
+            if any(figure.is_approximate for figure in figures):
+                self.notes.append(_("“Approximate” beside a figure: by its method, too; see how it was computed."))
         if not self.grids:
             undefined = [row["reason"] for row in self.rows if row["value"] is None and row.get("reason")]
             self.reasons = sorted(map(translated_message, set(undefined)))[:3]

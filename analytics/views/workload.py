@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Mapping
 from dataclasses import replace
 from decimal import Decimal, InvalidOperation
 from typing import Any
-from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -21,12 +18,10 @@ from django.views.decorators.http import require_POST, require_safe
 
 from accounts import access, audit, refusals
 from accounts.models import Role, User
-from analytics import agreement, answer_pages, page_cache, tasks, workload
-from analytics.figures import Figure, clear_together
+from analytics import agreement, answer_pages, open_work, page_cache, tasks, workload
 from analytics.grids import NOTHING, CellRows, GridCell
 from analytics.questions.asked import QuestionChoices, question_of
 from analytics.questions.question import NumbersQuestion
-from analytics.ratings.exclusions import available_exclusions
 from analytics.views.agreement import part_question
 from analytics.views.exports import download
 from analytics.views.items import shown_campaign
@@ -36,10 +31,6 @@ from analytics.workload import position_preferences
 from annotation import pay
 from annotation.models import Campaign, Duty, PayRate
 from annotation.writers.csv import csv_lines
-
-_SEVERITY = urlencode([("rows", "annotator"), ("columns", "criterion"), ("statistic", "annotators.severity")])
-_FEWEST_SHARED = 20
-"""Shared items from which a severity whose interval leaves out 0 is flagged."""
 
 
 def led_campaign(user: User, project: str, campaign: int) -> Campaign:
@@ -55,14 +46,24 @@ def workload_page(request: HttpRequest, project: str, campaign: int) -> HttpResp
     """Progress, pace, forecast, flags and pay of every duty and annotator of a campaign."""
     current = led_campaign(request.user, project, campaign)
     work, positions = workload.workload(current), position_preferences(current)
-    question = question_of(severity_question(current))
+    question = question_of(workload.severity_question(current))
     snapshot, is_stale = answer_pages.current_answer(current, question)
     if is_stale and any(duty.submitted for duty in work.duties):
         tasks.ask_to_compute(campaign=current, settings=question)
-    severity = severity_flags(snapshot.content["estimates"] if snapshot else [])
+    severity = workload.severity_flags(snapshot.content["estimates"] if snapshot else [])
     for duty in work.duties:
         for one in duty.annotators:
             one.flags += severity.get(one.work.pseudonym, [])
+    names = {person.pk: open_work.person_name(person, with_name=True) for person in workload.people_of(current)}
+    still_open = workload.open_items(current)
+    for duty in work.duties:
+        for one in duty.annotators:
+            one.name = names.get(one.work.annotator, "")
+            one.open_items = still_open.get(duty.duty.pk, {}).get(one.work.annotator, 0)
+        known = {one.work.annotator for one in duty.annotators}
+        duty.waiting.extend(
+            (names.get(pk, ""), n) for pk, n in still_open.get(duty.duty.pk, {}).items() if pk not in known
+        )
     context = {
         "title": _("The panel’s work"),
         "project": current.project,
@@ -74,39 +75,6 @@ def workload_page(request: HttpRequest, project: str, campaign: int) -> HttpResp
         "days": workload.DAYS,
     }
     return render(request, "analytics/workload.html", context)
-
-
-def severity_question(campaign: Campaign) -> str:
-    """Each annotator's severity; where there are controls, "the others" are without those who fall below their
-    threshold, and who are paused."""
-    without_paused = "controls" in available_exclusions(campaign)
-    return f"{_SEVERITY}&exclude=controls" if without_paused else _SEVERITY
-
-
-def severity_flags(estimates: list[Mapping[str, Any]]) -> dict[str, list[str]]:
-    """By annotator, a sentence for each criterion on which they clearly give lower or higher scores than the others:
-    clearly after Holm's correction for all annotators and criteria that are looked at."""
-    figures = [(row, Figure.of(row)) for row in estimates if row["value"] is not None]
-    looked_at = [
-        (row, figure) for row, figure in figures if figure.n_items >= _FEWEST_SHARED and figure.low is not None
-    ]
-    found: dict[str, list[str]] = defaultdict(list)
-    clear = clear_together([figure for _row, figure in looked_at])
-    for (row, figure), is_clear in zip(looked_at, clear, strict=True):
-        if not is_clear:
-            continue
-        sentence = _(
-            "Gives lower scores than the others on %(criterion)s: %(value)s %(interval)s points, %(n)d items. Clear "
-            "also after a correction for %(family)d comparisons (Holm, approximate)."
-        )
-        if row["value"] > 0:
-            sentence = _(
-                "Gives higher scores than the others on %(criterion)s: %(value)s %(interval)s points, %(n)d items. "
-                "Clear also after a correction for %(family)d comparisons (Holm, approximate)."
-            )
-        about = {"criterion": row["criterion"], "value": figure.number, "interval": figure.interval}
-        found[row["annotator"]].append(sentence % {**about, "n": figure.n_items, "family": len(looked_at)})
-    return found
 
 
 @require_POST

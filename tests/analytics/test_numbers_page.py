@@ -463,7 +463,7 @@ GROUPS = {
     "Judges": {
         "Decisions": "numbers/{}/judges/", "Calibration": "numbers/{}/calibration/",
         "Comparison": "numbers/{}/comparison/", "Audits": "numbers/{}/audits/",
-        "Judges": "judges/?campaign={}",
+        "All judges": "judges/?campaign={}",
     },
     "Generators": {"Generators": "numbers/{}/results/"},
     "Next": {
@@ -472,7 +472,7 @@ GROUPS = {
     "Items": {"Items": "numbers/{}/items/"},
     "Report": {"Report": "numbers/{}/report/"},
     "All statistics": {"All statistics": "numbers/{}/all/", "Figures": "numbers/{}/", "Explore": "numbers/{}/explore/"},
-    "Settings": {"Campaign": "campaigns/{}/", "Qualification": "campaigns/{}/qualification/"},
+    "Campaign": {"Tasks and settings": "campaigns/{}/", "Qualification": "campaigns/{}/qualification/"},
 }  # fmt: skip
 
 

@@ -32,10 +32,22 @@ def listed(cast: Cast) -> dict[str, str]:
     return {text: address for address, text in re.findall(r'<li><a href="([^"]+)">([^<]+)</a>', part)}
 
 
+def open_on_study(cast: Cast, campaign: Campaign) -> dict[str, str]:
+    """What the page Study lists as to do."""
+    page = cast.client("aino").get(f"/p/kassa/numbers/{campaign.pk}/study/").content.decode()
+    part = page.partition('id="study-findings"')[2].partition("</dl>")[0]
+    found = {text: address for address, text in re.findall(r'<li><a href="([^"]+)">([^<]+)</a>', part)}
+    return {text: address for text, address in found.items() if "thresholds" not in address}
+
+
 def test_what_needs_somebody_is_named_and_leads_to_its_page(cast: Cast) -> None:
     duty = desks.duty(cast)
     campaign = duty.campaign
-    assert listed(cast) == {}
+    n, items = duty.assignments.count(), 3
+    whom = f"{desks.annotator(cast, cast.maarika).pseudonym} ({cast.maarika.name})"
+    waits = {f"{n} assignments are open: {whom} {items}.": f"/p/kassa/numbers/{campaign.pk}/work/"}
+    assert listed(cast) == waits
+    assert listed(cast) == open_on_study(cast, campaign), "one list on both pages"
     taken = desks.taken(cast, duty)
     Skip.objects.create(duty=duty, item=taken.item, annotator=desks.annotator(cast, cast.maarika), note="cut off")
     Import.objects.create(project=cast.kassa, kind=Import.Kind.DATASET, state=Import.State.FAILED)
@@ -46,6 +58,7 @@ def test_what_needs_somebody_is_named_and_leads_to_its_page(cast: Cast) -> None:
     JudgeRun.objects.update(state=JudgeRun.State.PAUSED)  # as deleting and restoring the project leaves them
     campaigns.move(campaign=campaign, to=Campaign.State.PAUSED)
     assert listed(cast) == {
+        f"{n} assignments are open: {whom} {items}.": f"/p/kassa/numbers/{campaign.pk}/work/",
         "1 campaign is paused.": "/p/kassa/campaigns/",
         "1 import has problems.": "/p/kassa/imports/",
         "1 item was skipped with a note.": f"/p/kassa/campaigns/{campaign.pk}/",
@@ -64,7 +77,8 @@ def test_decisions_count_by_their_newest_and_stale_ones_need_somebody(cast: Cast
     for criterion, decision in (("fluency", "judge_alone"), ("coherence", "humans_only"), ("fluency", "stale")):
         GateDecision.objects.create(**about, criterion=criterion, decision=decision)
     assert listed(cast) == {
-        "1 decision about a judge must be measured again.": f"/p/kassa/numbers/{campaign.pk}/judges/?judge=Kohtunik"
+        "3 disputed items to decide.": f"/p/kassa/numbers/{campaign.pk}/adjudication/",
+        "Measure Kohtunik again: something changed since.": f"/p/kassa/numbers/{campaign.pk}/judges/?judge=Kohtunik",
     }
     assert overview.decided_uses(overview.latest_uses(cast.kassa)) == [
         ("Humans only", 1),
@@ -89,7 +103,7 @@ def test_failed_jobs_are_shown_for_a_week_and_open_ones_as_running(cast: Cast) -
     Job.objects.filter(pk=done.pk).update(state=Job.State.FAILED, ended_at=timezone.now())
     assert "1 job failed in the last week." in listed(cast)
     Job.objects.filter(pk=done.pk).update(ended_at=timezone.now() - overview.RECENT * 2)
-    assert listed(cast) == {}
+    assert [*listed(cast)] == ["3 disputed items to decide."]
     Job.objects.filter(pk=done.pk).update(state=Job.State.WAITING, ended_at=None)
     assert [job.pk for job in overview.running_now(cast.kassa)] == [done.pk]
     assert jobs.job_kinds().keys() == set(Job.Kind.values)

@@ -11,7 +11,7 @@ import pytest
 
 from accounts.models import AuditEntry
 from accounts.refusals import Refused
-from analytics import planning
+from analytics import further_ratings, planning
 from analytics.answer_pages import answer_now
 from analytics.questions.question import NumbersQuestion
 from analytics.ratings import ratings_tables
@@ -237,6 +237,43 @@ def test_what_was_drawn_is_taken_back_until_the_first_rating(cast: Cast, piloted
     Campaign.objects.filter(pk=campaign.pk).update(state=Campaign.State.CLOSED)
     for closed in (lead.get(there, body), lead.delete(there)):
         assert closed.json()["code"] == "campaign_closed"
+
+
+def test_so_many_more_ratings_are_items_hours_a_price_and_widths(cast: Cast, piloted: tuple[Campaign, Duty]) -> None:
+    """Thirty items are left: of forty, ten need new items. The widths are those of the preview."""
+    campaign, duty = piloted
+    lead, there = cast.client("aino"), f"/p/kassa/numbers/{campaign.pk}/planner/more/"
+    asked = {"more": "12", "unit": "items", "judge": "Kohtunik"}
+    page = " ".join(re.sub(r"<[^>]*>", " ", lead.get(there, asked).content.decode()).split())
+    assert "12 items · 12 assignments · 12 ratings" in page and "12 of 30 left" in page
+    assert "no pay is set. Set the pay" in page and "new items are needed" not in page
+    pay.set_pay_rate(duty=duty, unit="item", amount=Decimal("0.50"), actor=cast.aino)
+    (share,) = further_ratings.further_ratings(campaign, wanted=12, unit="ratings", judge="Kohtunik").shares
+    (width,) = share.widths
+    preview = planning.preview_draw(duty=duty, judge="Kohtunik", criterion="fluency", wanted=12, seed=1)
+    assert (share.items, share.price, share.hours) == (12, Decimal("6.00"), pytest.approx(12 * 5 / 3600))
+    assert (width.before, width.judge_before) == (preview.half_before, preview.judge_before)
+    assert width.after is not None and width.before is not None and width.after < width.before
+    assert width.judge_before is not None and width.judge_before < width.before
+    much = further_ratings.further_ratings(campaign, wanted=40, unit="items")
+    assert (much.items, much.lacking, much.price) == (30, 10, Decimal("15.00"))
+    page = lead.get(there, {**asked, "more": "40"}).content.decode()
+    assert "No items are left for 10 of these 40: new items are needed." in page
+    assert lead.get(there, {**asked, "more": "0"}).status_code == 422
+    assert cast.client("maarika").get(there, asked).status_code in (403, 404)
+
+
+def test_a_refused_draw_keeps_its_form_and_its_preview_has_the_pages_of_the_campaign(
+    cast: Cast, piloted: tuple[Campaign, Duty]
+) -> None:
+    campaign, duty = piloted
+    there, lead = f"/p/kassa/numbers/{campaign.pk}/planner/draw/", cast.client("aino")
+    body = {"duty": str(duty.pk), "criterion": "fluency", "judge": "Kohtunik", "wanted": "31"}
+    page = lead.post(there, body, follow=True).content.decode()
+    assert "Draw from 1 to 30 items" in page and 'name="wanted" inputmode="numeric" value="31"' in page
+    preview = lead.post(there, {**body, "wanted": "6"}).content.decode()
+    assert 'class="campaign-pages"' in preview and f"/p/kassa/numbers/{campaign.pk}/work/" in preview
+    assert "The panel’s mean alone is known to" in preview and "The mean with the judge is known to" in preview
 
 
 def test_a_draw_gives_the_previewed_items_or_is_refused(cast: Cast, piloted: tuple[Campaign, Duty]) -> None:

@@ -23,7 +23,7 @@ from statsmodels.stats.proportion import proportion_confint
 from accounts.models import AuditEntry
 from analytics import workload
 from analytics.views.sections import severity_sentences
-from analytics.views.workload import severity_flags, severity_question
+from analytics.workload import severity_flags, severity_question
 from annotation import pay
 from annotation.desk import service
 from annotation.desk.answers import Answer

@@ -287,6 +287,7 @@ def _pair_estimate(
         reason=_reason_for_pair(n, a, b) if undefined else None,
         se=se if np.isfinite(se) else None,
         n_items=n,
+        n_clusters=None if patterns.units.composition is None else patterns.units.holding((a >= 0) & (b >= 0)).n,
         n_raters=2,
         n_ratings=2 * n,
         n_missing=cell.n_missing,

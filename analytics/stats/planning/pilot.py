@@ -68,7 +68,8 @@ def half_width_of_mean(sd: float, n: float, clusters: float, *, confidence: floa
     """Half the interval of a mean of n labels in so many clusters: t with clusters - 1 degrees of freedom."""
     from scipy.special import stdtrit
 
-    return float(stdtrit(max(1.0, clusters - 1), (1 + confidence) / 2)) * sd / n**0.5
+    quantile = float(stdtrit(max(1.0, clusters - 1), (1 + confidence) / 2))
+    return float(quantile * sd / n**0.5)
 
 
 def labels_in_clusters(sd: float, half_width: float, clusters_per_label: float) -> int:
@@ -406,10 +407,10 @@ def _labels(
         label = np.nanmean(compared.humans[both], axis=1)
         rho = association.pearson(compared.judge[both], label, np.ones((1, len(label))))[0] if both.any() else np.nan
         left = left_by_judge(label, compared.judge[both], compared.cluster[both])
-        known = left is not None and not np.isnan(rho)
+        known = left is not None
         yield Estimate(
             statistic="labels_needed", variant="judge", n_items=int(both.sum()),
-            value=float(labels_in_clusters(left, goals.half_width, per_label)) if known else None,
+            value=float(labels_in_clusters(left, goals.half_width, per_label)) if left is not None else None,
             reason=None if known else Message("the judge or the labels do not vary"),
             note=Message("correlation with the labels %(value)s", value=f'{rho:.3f}') if known else None,
         )  # fmt: skip

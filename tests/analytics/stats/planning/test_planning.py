@@ -71,7 +71,21 @@ def test_where_nobody_agrees_there_is_no_plan() -> None:
     assert str(chance.reason).startswith("the raters agree too little to plan on their scores: alpha ")
     truth = rng.integers(0, 5, 60).astype(float)
     agreeing = planned(ratings(truth[:, None].repeat(5, axis=1), one, np.arange(60)), "labels_needed")
-    assert agreeing.value == pilot.labels_for_mean(float(truth.std(ddof=1)), 0.25)
+    sd, n = float(truth.std(ddof=1)), int(agreeing.value or 0)
+    assert pilot.half_width_of_mean(sd, n, n) <= 0.25 < pilot.half_width_of_mean(sd, n - 1, n - 1)
+    assert n >= pilot.labels_for_mean(sd, 0.25)
+
+
+def test_items_of_one_cluster_count_together_worked_by_hand() -> None:
+    """Two clusters of two labels: residuals 1, 1 and -1, -1, sums 2 and -2. s^2 = 2 / 1 * (4 + 4) / 4 = 4; of labels
+    0, 2 in each cluster the sums are 0. With a cluster for each it is the variance 4 / 3."""
+    labels = np.array([2.0, 2.0, 0.0, 0.0])
+    assert pilot.sd_by_clusters(labels, np.array([0, 0, 1, 1])) == pytest.approx(2.0)
+    assert pilot.sd_by_clusters(labels, np.array([0, 1, 0, 1])) == 0.0
+    assert pilot.sd_by_clusters(labels, np.arange(4)) == pytest.approx((4 / 3) ** 0.5)
+    assert pilot.half_width_of_mean(2.0, 4, 2) == pytest.approx(12.7062, rel=1e-5)  # t at .975 with one degree
+    f = np.array([1.0, 1.0, 0.0, 0.0])  # b = 2: nothing is left
+    assert pilot.left_by_judge(labels, f, np.arange(4)) == 0.0
 
 
 def test_a_budget_is_not_split_by_scores_that_are_given_by_chance() -> None:

@@ -1,0 +1,189 @@
+"""What is open in a campaign, whom it waits for, and on which page it is dealt with.
+
+The page Study and the first page of a project both show this list.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from django.db.models import Count
+from django.urls import reverse
+from django.utils.translation import get_language, ngettext
+from django.utils.translation import gettext as _
+
+from accounts import languages
+from analytics import answer_pages, disagreements, workload
+from analytics.answer_pages import criterion_names
+from analytics.figures import listed
+from analytics.judges.reasons import CellDecision
+from analytics.models import GateDecision, Snapshot
+from analytics.questions.asked import question_of
+from annotation import rubrics
+from annotation.desk import threads
+from annotation.models import Annotator, Assignment, Campaign, ControlPause, Skip
+from annotation.readers import rubric_from_dict
+from judging import runs
+from judging.models import JudgeRun
+
+NAMED = 6
+"""People and cells that a sentence names; the others are counted."""
+Use = GateDecision.Use
+
+
+@dataclass(frozen=True, slots=True)
+class Attention:
+    """Something that waits for a person, and the page on which it is dealt with."""
+
+    sentence: str
+    address: str
+
+
+@dataclass(frozen=True, slots=True)
+class DecidedCell:
+    """What one judge may be used for, as far as it makes work: from a stored answer or from the history."""
+
+    judge: str
+    criterion: str
+    language: str
+    use: str
+
+    @classmethod
+    def of(cls, cell: CellDecision) -> DecidedCell:
+        """From the current decisions."""
+        return cls(cell.row["judge"], cell.row["criterion"], cell.row["language"], cell.use)
+
+    @classmethod
+    def of_history(cls, row: GateDecision) -> DecidedCell:
+        """From the decision that was recorded last."""
+        return cls(row.judge.name, row.criterion, row.language, row.decision)
+
+
+def open_work(campaign: Campaign, decided: Sequence[DecidedCell], *, is_lead: bool) -> list[Attention]:
+    """Everything open, what blocks the others first."""
+    return [
+        *_stale(campaign, decided),
+        *_paused(campaign),
+        *_assignments(campaign, is_lead=is_lead),
+        *_runs(campaign),
+        *_notes(campaign),
+        *_disputed(campaign),
+        *_rubric(campaign, decided),
+        *(_severe(campaign) if is_lead else ()),
+    ]
+
+
+def named(names: Sequence[str]) -> str:
+    """Up to `NAMED` names, and how many more there are."""
+    more = len(names) - NAMED
+    return listed([*names[:NAMED], ngettext("%d more", "%d more", more) % more] if more > 0 else list(names))
+
+
+def _stale(campaign: Campaign, decided: Sequence[DecidedCell]) -> Iterator[Attention]:
+    """Judges that must be measured again, each with its own page of decisions."""
+    for judge in sorted({cell.judge for cell in decided if cell.use == Use.STALE}):
+        here = reverse("judge_decisions", args=[campaign.project.slug, campaign.pk])
+        text = _("Measure %(judge)s again: something changed since.")
+        yield Attention(text % {"judge": judge}, f"{here}?{urlencode({'judge': judge})}")
+
+
+def _assignments(campaign: Campaign, *, is_lead: bool) -> Iterator[Attention]:
+    """Assignments that nobody has submitted yet, and whom they wait for."""
+    waiting = Assignment.objects.filter(duty__campaign=campaign, duty__stands_for=None)
+    waiting = waiting.exclude(state=Assignment.State.SUBMITTED)
+    by_duty = dict(waiting.order_by().values_list("duty__name").annotate(n=Count("pk")))
+    if not (count := sum(by_duty.values())):
+        return
+    address = reverse("workload" if is_lead else "campaign", args=[campaign.project.slug, campaign.pk])
+    text = ngettext("%(n)d assignment is open: %(whom)s.", "%(n)d assignments are open: %(whom)s.", count)
+    whom = named([f"{name} {n}" for name, n in open_by_person(campaign, with_names=is_lead)])
+    yield Attention(text % {"n": count, "whom": whom or named(sorted(by_duty))}, address)
+
+
+def open_by_person(campaign: Campaign, *, with_names: bool) -> list[tuple[str, int]]:
+    """By pseudonym, for leads with the name behind it, how many of the open assignments the person may rate."""
+    totals = Counter[int]()
+    for by_annotator in workload.open_items(campaign).values():
+        totals.update(by_annotator)
+    people = {person.pk: person for person in Annotator.objects.filter(pk__in=totals).select_related("user")}
+    return [(person_name(people[pk], with_name=with_names), n) for pk, n in totals.most_common()]
+
+
+def person_name(annotator: Annotator, *, with_name: bool) -> str:
+    """The pseudonym; for leads, who give people their seats, the name behind it, too."""
+    if not with_name or annotator.user is None:
+        return annotator.pseudonym
+    return f"{annotator.pseudonym} ({annotator.user.name})"
+
+
+def _paused(campaign: Campaign) -> Iterator[Attention]:
+    stopped = ControlPause.objects.filter(duty__campaign=campaign, reinstated_at=None).count()
+    if stopped:
+        text = ngettext("Controls paused %d annotator.", "Controls paused %d annotators.", stopped)
+        yield Attention(text % stopped, reverse("campaign", args=[campaign.project.slug, campaign.pk]))
+
+
+def _runs(campaign: Campaign) -> Iterator[Attention]:
+    here = JudgeRun.objects.filter(dataset=campaign.dataset, rubric_version=campaign.rubric_version)
+    if paused := runs.in_phase(here, runs.Phase.PAUSED).count():
+        text = ngettext("%d judge run is paused.", "%d judge runs are paused.", paused)
+        yield Attention(text % paused, reverse("judges", args=[campaign.project.slug]))
+
+
+def _notes(campaign: Campaign) -> Iterator[Attention]:
+    """Items that were skipped with a note, and questions without an answer."""
+    slug = campaign.project.slug
+    skipped = Skip.objects.filter(duty__campaign=campaign, resolved_at=None).exclude(note="")
+    if count := skipped.values("item").distinct().count():
+        text = ngettext("%d item was skipped with a note.", "%d items were skipped with a note.", count)
+        yield Attention(text % count, reverse("campaign", args=[slug, campaign.pk]))
+    asked = threads.open_questions(campaign.project).filter(duty__campaign=campaign).count()
+    if asked:
+        text = ngettext("%d question of an annotator is open.", "%d questions of annotators are open.", asked)
+        yield Attention(text % asked, reverse("annotator_questions", args=[slug, campaign.pk]))
+
+
+def _disputed(campaign: Campaign) -> Iterator[Attention]:
+    """Items on which raters differ and nobody has decided; not in a campaign whose items take long to compare."""
+    options = disagreements.queue_options(campaign)
+    if options.is_large or not options.criteria:
+        return
+    count = disagreements.queue(campaign, disagreements.chosen_queue(options, {})).counts["open"]
+    if count:
+        text = ngettext("%d disputed item to decide.", "%d disputed items to decide.", count)
+        yield Attention(text % count, reverse("adjudication", args=[campaign.project.slug, campaign.pk]))
+
+
+def _rubric(campaign: Campaign, decided: Sequence[DecidedCell]) -> Iterator[Attention]:
+    """Criteria on which people agree hardly more than by chance, and translations that nobody has reviewed."""
+    version = campaign.rubric_version
+    address = reverse("rubric_version", args=[campaign.project.slug, version.rubric.key, version.number])
+    names = criterion_names(campaign)
+    problems = sorted({(cell.criterion, cell.language) for cell in decided if cell.use == Use.RUBRIC_PROBLEM})
+    if problems:
+        cells = [
+            _("%(criterion)s in %(language)s")
+            % {"criterion": names.get(key, key), "language": languages.name_for(tag, get_language())}
+            for key, tag in problems
+        ]
+        yield Attention(_("Repair the rubric: %s.") % named(cells), address)
+    counts = rubrics.translation_counts(rubric_from_dict(version.document))
+    if drafts := sum(count.draft + count.stale for count in counts):
+        text = ngettext("%d rubric translation is not reviewed.", "%d rubric translations are not reviewed.", drafts)
+        yield Attention(text % drafts, address)
+
+
+def _severe(campaign: Campaign) -> Iterator[Attention]:
+    """Raters whose scores clearly differ from the others', from the stored answer."""
+    question = question_of(workload.severity_question(campaign))
+    snapshot, _is_stale = answer_pages.current_answer(campaign, question)
+    flags: dict[str, Any] = (
+        workload.severity_flags(snapshot.content["estimates"]) if isinstance(snapshot, Snapshot) else {}
+    )
+    if flags:
+        text = _("Scores clearly differ from the others’: %s.")
+        yield Attention(text % named(sorted(flags)), reverse("workload", args=[campaign.project.slug, campaign.pk]))
