@@ -248,7 +248,7 @@ def _squares(drawn: CampaignPictures) -> tuple[list[str], int, int]:
             _text(
                 BESIDE_NAMES + 24,
                 top + 13,
-                _("not certain: the decision applies now; more items may change it"),
+                _("not certain: applies now; more items may change it"),
                 "ink-soft",
             )
         )

@@ -267,6 +267,10 @@ class ItemCriterion:
         ]
 
     @property
+    def has_rationales(self) -> bool:
+        return any(given.verdict.rationale for given in self.given.verdicts)
+
+    @property
     def verdicts(self) -> list[VerdictShown]:
         return [VerdictShown(verdict, self.given.criterion) for verdict in self.given.verdicts]
 

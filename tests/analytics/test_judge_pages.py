@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from django.test import Client
 from scipy.stats import norm, rankdata, spearmanr, ttest_rel
+from scipy.stats import t as student
 from sklearn.metrics import confusion_matrix, f1_score
 
 from analytics.answers import snapshots
@@ -302,22 +303,31 @@ def test_a_plan_counts_labels_from_the_spread_and_splits_a_budget(cast: Cast, ju
     goals = "half_width=0.2&budget=300&prices=et 2, en 1&judge=Anna"
     rows = rows_of(client, judged, "planner", "labels", goals)
     means = {tag: np.mean([of(tag, PANEL[rater]) for rater in RATERS], axis=0) for tag in LANGUAGES}
-    z = norm.ppf(0.975)
-    for tag in LANGUAGES:
-        needed = math.ceil((z * np.std(means[tag], ddof=1) / 0.2) ** 2)
+    sd, needed = {}, {}
+    for tag in LANGUAGES:  # residuals added up by cluster; then the fewest labels for t of as many clusters each
+        clusters = [item.cluster for item in judged.dataset.items.filter(language=tag).order_by("ordinal")]
+        residuals, names = means[tag] - means[tag].mean(), sorted(set(clusters))
+        sums = [residuals[[cluster == name for cluster in clusters]].sum() for name in names]
+        n, c = len(clusters), len(names)
+        sd[tag] = float(np.sqrt(c / (c - 1) * np.sum(np.square(sums)) / n))
+        needed[tag] = next(
+            k for k in range(1, 1000)
+            if k >= (norm.ppf(0.975) * sd[tag] / 0.2) ** 2
+            and student.ppf(0.975, max(1, k * c / n - 1)) * sd[tag] / np.sqrt(k) <= 0.2
+        )  # fmt: skip
         about = {"language": tag, "criterion": "fluency", "variant": "humans"}
-        assert value(rows, **about) == needed
+        assert value(rows, **about) == needed[tag]
     budget = rows_of(client, judged, "planner", "budget", goals)
     spent = sum(row["value"] * {"et": 2, "en": 1}[row["language"]] for row in budget)
     assert 298 <= spent <= 300 and {row["language"] for row in budget} == {"en", "et"}
     by_language = {row["language"]: row["value"] for row in budget}
-    sd = {tag: np.std(means[tag], ddof=1) for tag in LANGUAGES}  # Neyman: n ~ sd / sqrt(price)
+    # Neyman: n ~ sd / sqrt(price), 30 at least
     assert by_language["en"] / by_language["et"] == pytest.approx(sd["en"] / sd["et"] * np.sqrt(2), rel=0.05)
     text = text_of(opened(client, judged, "planner", "", goals))
     assert "with the judge:" in text and "pilot: 30 items × 3 raters" in text
     for tag in LANGUAGES:
-        needed = math.ceil((z * np.std(means[tag], ddof=1) / 0.2) ** 2)
-        assert f"{needed - 30} more 30 of {needed} so far" in text
+        more = f"{needed[tag] - 30} more" if needed[tag] > 30 else "enough"
+        assert f"{more} 30 of {needed[tag]} so far" in text
     assert "AMOUNT" not in text and "goal=" not in text_of(opened(client, judged, "planner", "budget"))
     early = text_of(opened(client, judged, "planner", "stop"))
     assert "[0.00, 3.00]" not in early, "the whole scale is no answer"
