@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import islice
 
 from django.db.models import Count
 
+from accounts.models import Project
 from analytics.stats.core.identifiers import normal_identifier, spellings_of
 from annotation import blinding
 from annotation.blinding import Finding
+from annotation.imports.criterion_names import labels_known, names_known
 from annotation.imports.parsing import ParsedFiles
 from annotation.imports.rating_rows import RatingsReport
 from annotation.imports.targets import Target
@@ -22,7 +25,9 @@ from annotation.readers import (
     Words,
     content_digest,
     excerpt,
+    most_frequent,
     note_on_rater_addresses,
+    rater_columns,
     shortened_list,
 )
 
@@ -75,6 +80,28 @@ def _name_notes(shown: Sequence[Finding], names: str) -> list[str]:
         return []
     done = "masked" if names == blinding.MASK else Words("kept, and seen by annotators and judges")
     return [f"Generators' names {done}: {shortened_list([finding.words for finding in shown], len(shown))}."]
+
+
+def note_people(parsed: ParsedFiles, project: Project) -> None:
+    """Count in the report of items the ratings in columns of one person each, which are left out of the items."""
+    columns = {column.name: column for column in parsed.columns if column.target == "ignore"}
+    values = {name: column.counts for name, column in columns.items()}
+    found = rater_columns(values, names_known(project), labels_known(project))
+    people: Counter[str] = Counter()
+    for one in found:
+        people[one.rater] += 0 if one.is_rationale else columns[one.column].filled
+    if not people:
+        return
+    report = parsed.report
+    report.embedded_ratings += people.total()
+    report.found["raters"] = most_frequent(people)
+    report.notes.append(
+        Words(
+            "Columns with the scores of one person each are not stored with the items: %(names)s. Import this file as "
+            "ratings too.",
+            names=shortened_list(one.column for one in found),
+        )
+    )
 
 
 def report_ratings(parsed: ParsedFiles, target: Target | None) -> Report:

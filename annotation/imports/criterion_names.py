@@ -52,6 +52,12 @@ def names_known(project: Project) -> set[str]:
     return {spelling for criterion in known for spelling in criterion_spellings(criterion)}
 
 
+def labels_known(project: Project) -> set[str]:
+    """Every label of a point in the project's published rubrics, case folded."""
+    published = RubricVersion.objects.published().filter(rubric__project=project).prefetch_related("criteria")
+    return {label for version in published for field in label_values(version).values() for label in field}
+
+
 def label_values(version: RubricVersion | None) -> dict[str, dict[str, str]]:
     """Map each field to the values of the labels of a rubric's points.
 

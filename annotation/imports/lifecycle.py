@@ -32,12 +32,6 @@ UNSTORED = (State.UPLOADED, State.FAILED)
 
 
 # --- correcting -----------------------------------------------------------------------------------------------------
-def _layout(mapping: ColumnMapping) -> ColumnMapping:
-    """The part of a mapping that describes the files, such as their format and encoding, not their columns."""
-    names = ("format", "encoding", "sheet", "delimiter", "quoting", "line_breaks", "header", "header_row", "short_rows")
-    return ColumnMapping(**{name: getattr(mapping, name) for name in names})
-
-
 def revise(
     *,
     file_import: Import,
@@ -55,11 +49,14 @@ def revise(
     changes: dict[str, Any] = {}
     about = file_import.target if target is None else opening.storable_target(target)
     if kind is not None and kind != file_import.kind:
-        changes = {"kind": kind, **_mapping_changes(file_import, kind, _layout(file_import.column_mapping()), about)}
+        changes = {
+            "kind": kind,
+            **_mapping_changes(file_import, kind, opening.layout_of(file_import.column_mapping()), about),
+        }
     elif mapping is not None and file_import.kind in opening.UNMAPPED:
         changes = {"mapping": opening.storable_mapping(mapping)}
     elif mapping is not None:
-        has_new_layout = is_whole and _layout(mapping) != _layout(file_import.column_mapping())
+        has_new_layout = is_whole and opening.layout_of(mapping) != opening.layout_of(file_import.column_mapping())
         is_complete = is_whole and bool(mapping.columns) and not has_new_layout and file_import.is_packed()
         complete = {"mapping": opening.storable_mapping(mapping)} if is_complete else None
         changes = complete or _mapping_changes(
@@ -192,6 +189,7 @@ def _store_dataset(file_import: Import, actor: User | None, held: ImportLease, k
         )
     choice = file_import.target.get("generator_names", "")
     parsed = parse_import(file_import, file_import.column_mapping(), progress=held.reading, keeps=keeps)
+    checks.note_people(parsed, file_import.project)
     report, shown = checks.compare_items(parsed, extends, names=choice)
     save_report(file_import, report)
     if parsed.problems:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections import abc
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 from uuid import UUID, uuid4
@@ -24,12 +25,13 @@ from accounts.inputs import is_storable
 from accounts.models import Project, User
 from accounts.refusals import Refused
 from annotation.imports import import_jobs, targets, undoing, uploads
-from annotation.imports.criterion_names import names_known
+from annotation.imports.criterion_names import labels_known, names_known
 from annotation.models import Import, ImportFile, KeptFile, Upload, opened_files
 from annotation.readers import (
     MOST_LISTED,
     File,
     Mapping,
+    PersonScores,
     guess_kind,
     is_compressed,
     is_not_data,
@@ -80,8 +82,24 @@ def proposal(project: Project, kind: str, files: Sequence[File], given: Mapping)
     ready = ready_mapping(kind, files) if kind in ABOUT_ITEMS and not (given.shape or given.columns) else None
     if ready is not None:
         return ready.updated(given)
-    criteria = names_known(project) if kind in ABOUT_ITEMS else ()
-    return propose_mapping(kind, files, given, criteria)  # type: ignore[arg-type]
+    return propose_mapping(kind, files, given, names_known(project), labels_known(project))  # type: ignore[arg-type]
+
+
+def layout_of(mapping: Mapping) -> Mapping:
+    """The part of a mapping that describes the files, such as their format and encoding, not their columns."""
+    names = ("format", "encoding", "sheet", "delimiter", "quoting", "line_breaks", "header", "header_row", "short_rows")
+    return Mapping(**{name: getattr(mapping, name) for name in names})
+
+
+def _proposal_for_ratings(project: Project, files: Sequence[File], of_items: Mapping) -> Mapping:
+    """The mapping of the ratings in the files of a dataset. If each person has a column, the items' ids come from the
+    column chosen for the items, and values are read as chosen there."""
+    proposed = proposal(project, Kind.RATINGS, files, layout_of(of_items))
+    if not any(isinstance(step, PersonScores) for step in proposed.shape):
+        return proposed
+    ids = {column: "item" for column, field in of_items.columns.items() if field == "id"}
+    chosen = {"trust_ids": of_items.trust_ids, "decimal_comma": of_items.decimal_comma}
+    return proposal(project, Kind.RATINGS, files, replace(layout_of(of_items), columns=ids, **chosen))
 
 
 def create_import(
@@ -384,7 +402,11 @@ def import_as_kind(*, file_import: Import, kind: str, actor: User | None = None)
     unread = unopened_fields(kind, Mapping(), None) if file_import.is_packed() else None
     with opened_files(file_import.files.order_by("pk")) as kept:
         files = [kept_file.file for kept_file in kept]
-        mapping = proposal(file_import.project, kind, files, Mapping()) if unread is None else Mapping()
+        mapping = Mapping()
+        if unread is None and (kind, file_import.kind) == (Kind.RATINGS, Kind.DATASET):
+            mapping = _proposal_for_ratings(file_import.project, files, file_import.column_mapping())
+        elif unread is None:
+            mapping = proposal(file_import.project, kind, files, Mapping())
     with transaction.atomic():
         # The row is locked, so that the import is not discarded with its files now.
         if not Import.objects.select_for_update().filter(pk=file_import.pk).update(batch=batch):

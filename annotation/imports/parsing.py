@@ -16,6 +16,7 @@ from annotation.readers import (
     InvalidValue,
     Mapping,
     ParsedItems,
+    PersonScores,
     Problem,
     Problems,
     Progress,
@@ -30,6 +31,7 @@ from annotation.readers import (
     parse_items,
     parse_ratings,
     parse_verdicts,
+    rater_columns,
     sheet_names,
     shortened_list,
     unpacked_files,
@@ -167,7 +169,8 @@ def _doubts(columns: Sequence[ColumnFacts]) -> list[str]:
                 )
             )
     kept = [column for column in columns if column.filled and column.target.partition(".")[0] in ("", "attributes")]
-    if rated := [column.name for column in kept if _looks_rated(column)]:
+    of_people = {one.column for one in rater_columns({column.name: column.counts for column in kept})}
+    if rated := [column.name for column in kept if column.name in of_people or _looks_rated(column)]:
         notes.append(
             Words(
                 "Columns that look like ratings become attributes of the items: %(names)s. Import this file as "
@@ -238,7 +241,7 @@ def _parsed_answers(
 ) -> ParsedFiles:
     parse = parse_ratings if kind == Kind.RATINGS else parse_verdicts
     names = CriterionNames(version)
-    mapping = with_label_values(mapping, version)
+    mapping = with_label_values(_with_only_criterion(mapping, version), version)
     parsed = parse(files, mapping, progress=progress, facts=facts, criterion_key=names.key_of)
     mapping = with_criterion_keys(mapping, names.matches) if names.matches else mapping
     notes = [
@@ -266,6 +269,20 @@ def _parsed_answers(
     return ParsedFiles(
         mapping=mapping, rows=parsed.rows, report=report, problems=parsed.problems, names=list(counts.whose)
     )
+
+
+def _with_only_criterion(mapping: Mapping, version: RubricVersion | None) -> Mapping:
+    """The mapping with the only criterion of the rubric for columns of one person each that name none."""
+    keys = [criterion.key for criterion in version.criteria.all()] if version else []
+    if len(keys) != 1:
+        return mapping
+    shape = tuple(
+        replace(step, criteria={**dict.fromkeys(step.scores, keys[0]), **step.criteria})
+        if isinstance(step, PersonScores)
+        else step
+        for step in mapping.shape
+    )
+    return replace(mapping, shape=shape)
 
 
 def with_label_values(mapping: Mapping, version: RubricVersion | None) -> Mapping:

@@ -8,7 +8,7 @@ from typing import Any
 
 from accounts.models import Project
 from annotation.imports import targets
-from annotation.imports.checks import add_stored, append_problems, compare_items, report_ratings
+from annotation.imports.checks import add_stored, append_problems, compare_items, note_people, report_ratings
 from annotation.imports.parsed_files import parse_import
 from annotation.imports.parsing import ParsedFiles, parse_files
 from annotation.imports.rating_rows import fit_ratings
@@ -99,6 +99,7 @@ def _compared(
         extends = (
             targets.extended(project=project, target_fields=target_fields) if target_fields.get("extends") else None
         )
+        note_people(parsed, project)
         report, _shown = compare_items(parsed, extends, names=target_fields.get("generator_names", ""))
     else:
         report = report_ratings(parsed, target)

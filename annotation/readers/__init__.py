@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from annotation.readers.items import NAMED_FIELDS, TURNS_COLUMN, ItemRow, ParsedItems, content_digest, parse_items
     from annotation.readers.json import require_storable
     from annotation.readers.mapping import Mapping, is_unnamed, note_on_rater_addresses
+    from annotation.readers.people_columns import RaterColumn, rater_columns
     from annotation.readers.problems import (
         MOST_LISTED,
         FormatError,
@@ -93,6 +94,7 @@ if TYPE_CHECKING:
     )
     from annotation.readers.score_words import likely_score
     from annotation.readers.spool import PartitionedRows, PlainRow, Spool, rare_garbage_collection
+    from annotation.readers.steps import PersonScores
     from annotation.readers.studies import (
         KnownStudy,
         StudyImport,
@@ -135,10 +137,12 @@ __all__ = [
     "ParsedItems",
     "ParsedRubric",
     "PartitionedRows",
+    "PersonScores",
     "PlainRow",
     "Problem",
     "Problems",
     "Progress",
+    "RaterColumn",
     "RatingRow",
     "Report",
     "RubricDocument",
@@ -202,6 +206,7 @@ __all__ = [
     "progress_between",
     "propose_mapping",
     "rare_garbage_collection",
+    "rater_columns",
     "read_words",
     "ready_mapping",
     "recognise",
@@ -298,6 +303,7 @@ _MODULES = {
         "parse_ratings",
         "parse_verdicts",
     ),
+    "people_columns": ("RaterColumn", "rater_columns"),
     "reading": (
         "ABSENT",
         "ADDED",
@@ -335,6 +341,7 @@ _MODULES = {
         "with_constants",
         "with_inferred_rubrics",
     ),
+    "steps": ("PersonScores",),
     "taxonomy": (
         "RuleSample",
         "TaxonomyDocument",

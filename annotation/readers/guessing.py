@@ -16,10 +16,11 @@ from annotation.readers.archives import File, unpacked_files
 from annotation.readers.encoding import open_stream
 from annotation.readers.items import TURN_PREFIX
 from annotation.readers.mapping import Mapping
+from annotation.readers.people_columns import RaterColumn, cells_of, rater_columns
 from annotation.readers.problems import FormatError, Problems
 from annotation.readers.reading import Sample, guess_layout, join_aligned_files, peek, with_cached_head
 from annotation.readers.rows import KEY_COLUMN, SPEAKER_KEYS, TEXT_KEYS, as_written, case_folded, matches_any
-from annotation.readers.steps import Digest
+from annotation.readers.steps import Digest, PersonScores
 
 Kind = Literal["dataset", "ratings", "verdicts"]
 RATER_KEYS = (
@@ -109,12 +110,19 @@ _LIST_SUFFIX = re.compile(r"_(annotations|ratings|scores|labels)$")
 
 
 def guess_mapping(
-    kind: Kind, columns: Sequence[str], sample: Iterable[dict[str, Any]] = (), criteria: Collection[str] = ()
+    kind: Kind,
+    columns: Sequence[str],
+    sample: Iterable[dict[str, Any]] = (),
+    criteria: Collection[str] = (),
+    labels: Collection[str] = (),
+    settled: Collection[str] = (),
 ) -> Mapping:
     """The mapping that the names of the columns and a sample of their values suggest.
 
     ``columns`` and ``sample`` come from `reading.peek`: objects are opened one level deep as ``outer.inner``.
-    ``criteria`` are the names, case folded, of the criteria in the existing rubrics.
+    ``criteria`` are the names, case folded, of the criteria in the existing rubrics, ``labels`` those of their points.
+    ``settled`` are the columns that a given mapping names. Columns with the scores of one person each are left out of
+    items, and become rows of ratings.
     """
     sample = list(sample)
     if sample and (own := _own(kind, sample[0])):
@@ -131,11 +139,58 @@ def guess_mapping(
         left = {*columns}.difference(known)
         guessed |= {column: f"ratings.{_criterion(column)}" for column in columns if column in left}
     counting = _row_numbers(columns, rows)
-    if kind != "dataset":
+    if kind == "verdicts":
         guessed |= _by_criterion(guessed, columns, criteria)
         return Mapping(columns=guessed, ignore=(*_unused_key(guessed, columns), *counting))
+    free = [column for column in columns if column not in {*guessed, *settled}]
+    of_people = () if "rater" in guessed.values() else rater_columns(cells_of(free, rows), criteria, labels)
+    if kind == "ratings":
+        guessed = _with_likely_criterion(guessed, rows, criteria)
+        shape = _people_as_rows(of_people, [column for column in columns if column not in guessed])
+        guessed |= _of_step(shape)
+        guessed |= _by_criterion(guessed, columns, criteria)
+        return Mapping(columns=guessed, ignore=(*_unused_key(guessed, columns), *counting), shape=shape)
     items = _of_items(guessed, columns, rows)
-    return replace(items, ignore=tuple(dict.fromkeys((*items.ignore, *counting))))
+    apart = [found.column for found in of_people if found.column not in items.columns]
+    return replace(items, ignore=tuple(dict.fromkeys((*items.ignore, *counting, *apart))))
+
+
+def _with_likely_criterion(
+    guessed: dict[str, str], rows: list[dict[str, Any]], criteria: Collection[str]
+) -> dict[str, str]:
+    """Without the column `question` as the criterion, unless it has names of criteria or few values beside scores."""
+    column = next((name for name, field in guessed.items() if field == "criterion" and _leaf(name) == "question"), "")
+    asked = [case_folded(as_written(row.get(column))) for row in rows]
+    is_long = {"rater", "score"} <= set(guessed.values()) and 2 * len(set(asked)) <= max(len(asked), 2)
+    if not column or is_long or (asked and set(asked) <= set(criteria)):
+        return guessed
+    return {name: field for name, field in guessed.items() if name != column}
+
+
+def _people_as_rows(found: Sequence[RaterColumn], columns: Collection[str]) -> tuple[PersonScores, ...]:
+    """The step that makes rows of the columns of people; names of other columns are not used again."""
+    if not found:
+        return ()
+    scores = {one.column: one.rater for one in found if not one.is_rationale}
+    taken = {*columns}.difference(one.column for one in found)
+    names = {name: name if name not in taken else f"{name} of the person" for name in _PERSON_FIELDS}
+    return (
+        PersonScores(
+            scores=scores,
+            criteria={one.column: one.criterion for one in found if one.criterion and one.column in scores},
+            rationales={one.column: one.rater for one in found if one.is_rationale},
+            **names,
+        ),
+    )
+
+
+_PERSON_FIELDS = ("rater", "criterion", "score", "rationale")
+
+
+def _of_step(shape: Sequence[PersonScores]) -> dict[str, str]:
+    """The fields that the columns of the step give."""
+    made = {getattr(step, name): name for step in shape for name in _PERSON_FIELDS}
+    return {column: field for column, field in made.items() if field != "rationale" or shape[0].rationales}
 
 
 TEXT_KEY = "text_key"
@@ -393,8 +448,10 @@ def _kind_of(name: str, raw: Any, given: Mapping | None) -> FileKind:
     rows = [row.fields for row in sample.rows]
     if "judge" in guess_mapping("verdicts", sample.columns, rows).columns.values():
         return "verdicts"
-    rating_fields = set(guess_mapping("ratings", sample.columns, rows).columns.values())
-    is_rating = {"rater", "item"} <= rating_fields and not _are_turns(guess_mapping("dataset", sample.columns, rows))
+    as_ratings, as_items = (guess_mapping(kind, sample.columns, rows) for kind in ("ratings", "dataset"))
+    is_rating = {"rater", "item"} <= set(as_ratings.columns.values()) and not _are_turns(as_items)
+    if as_ratings.shape and any(isinstance(step, PersonScores) for step in as_ratings.shape):
+        is_rating &= _TEXT_FIELDS.isdisjoint(as_items.columns.values())
     return "ratings" if is_rating else "dataset"
 
 
@@ -425,30 +482,32 @@ def propose_mapping(
     files: Iterable[File],
     given: Mapping,
     criteria: Collection[str] = (),
+    labels: Collection[str] = (),
 ) -> Mapping:
-    """The guesses for all files, combined and updated by the ``given`` mapping; ``criteria`` as for `guess_mapping`.
+    """The guesses for all files, combined and updated by the ``given`` mapping; the arguments as for `guess_mapping`.
 
     Pages, API and commands all use this rule. A given field replaces every guess about that field; columns given as
     ignored or unmapped are not guessed. If a proposed mapping is given again, the result is the same mapping.
     """
     guessed, unread = Mapping(), Problems()
     layouts: dict[str, Mapping] = {}
+    given_mappings = [given, *given.files.values()]
+    ignored = [pattern for part in given_mappings for pattern in part.ignore]
+    named = {column for part in given_mappings for column in (*part.columns, *part.unmapped)}
     for file in join_aligned_files(unpacked_files(files, unread), given, unread):
         name, raw = with_cached_head(file, given)
         layouts[name] = guess_layout(name, raw, given)
         sample = _sampled(name, raw, _laid(name, layouts[name], given))
         rows = [row.fields for row in sample.rows]
-        mapping = guess_mapping(kind, sample.columns, rows, criteria)
+        settled = {column for column in sample.columns if column in named or matches_any(column, ignored)}
+        mapping = guess_mapping(kind, sample.columns, rows, criteria, labels, settled)
         spoken = speakers_in({*mapping.columns.items(), *given.of(name).columns.items()}, rows)
         guessed = guessed.updated(replace(mapping, speakers=mapping.speakers or spoken))
-    given_mappings = [given, *given.files.values()]
-    settled = {field for part in given_mappings for field in (*part.columns.values(), *part.constants)}
-    named = {column for part in given_mappings for column in (*part.columns, *part.unmapped)}
-    ignored = [pattern for part in given_mappings for pattern in part.ignore]
+    settled_fields = {field for part in given_mappings for field in (*part.columns.values(), *part.constants)}
     kept = {
         column: field
         for column, field in guessed.columns.items()
-        if field not in settled and column not in named and not matches_any(column, ignored)
+        if field not in settled_fields and column not in named and not matches_any(column, ignored)
     }
     left_out = [column for part in (guessed, *layouts.values()) for column in part.ignore if column not in named]
     ignore = dict.fromkeys([*given.ignore, *left_out])

@@ -49,6 +49,7 @@ from annotation.readers.steps import (
     Melt,
     Pair,
     Parse,
+    PersonScores,
     Require,
     ShapeStep,
     Single,
@@ -252,7 +253,7 @@ class Spans(ShapeStep):
 
 
 KINDS: tuple[type[ShapeStep], ...] = (
-    *(Keep, Parse, Split, Single, Transpose, Flatten, Explode, Entries, Pair, LookUp, Match, First, Melt),
+    *(Keep, Parse, Split, Single, Transpose, Flatten, Explode, Entries, Pair, LookUp, Match, First, Melt, PersonScores),
     *(Extract, Compose, Number, Every, Total, Spans, Digest, Transcript, Where, Require),
 )
 BY_NAME: dict[str, type[ShapeStep]] = {fields(kind)[0].name: kind for kind in KINDS}

@@ -27,6 +27,7 @@ from annotation.readers.rows import (
     fill_template,
     hole_names,
     is_blank,
+    key_path,
     match_pattern,
     matches_any,
     value_at,
@@ -444,6 +445,44 @@ class Melt(ShapeStep):
         rest = others | {name: record[name] for name in kept}
         for parts, cells in molten:
             yield {**rest, **dict(parts), **{value: record[name] for name, value in cells}}
+
+
+@dataclass(frozen=True)
+class PersonScores(ShapeStep):
+    """``scores: {rating_anna: Anna, rating_boris: Boris}``: columns with the scores of one person each become rows with
+    the columns ``rater``, ``criterion``, ``score`` and ``rationale``. ``criteria`` gives the criterion of a column,
+    ``rationales`` the person of a column with reasons. Each row also has the other columns."""
+
+    scores: dict[str, str] = field(metadata=WORDS)
+    criteria: dict[str, str] = field(default_factory=dict, metadata=WORDS)
+    rationales: dict[str, str] = field(default_factory=dict, metadata=WORDS)
+    rater: str = field(default="rater", metadata=WORD)
+    criterion: str = field(default="criterion", metadata=WORD)
+    score: str = field(default="score", metadata=WORD)
+    rationale: str = field(default="rationale", metadata=WORD)
+
+    def reshape(self, record: Fields) -> Iterable[Fields]:
+        there = {column: value_at(record, column) for column in self.scores if key_path(record, column)}
+        if not there:
+            raise InvalidValue(
+                Words("the columns %(names)s", names=", ".join(list(record)[:5])),
+                Words("columns like %(name)s", name=self.subject),
+                "no_column",
+            )
+        others = record
+        for column in (*self.scores, *self.rationales):
+            others = without_value_at(others, column)
+        whys: dict[str, list[str]] = {}
+        for column, rater in self.rationales.items():
+            whys.setdefault(rater, []).append(as_written(value_at(record, column)))
+        for column, value in there.items():
+            rater, criterion = self.scores[column], self.criteria.get(column, "")
+            row = {**others, self.rater: rater, self.criterion: criterion, self.score: value}
+            yield row | ({self.rationale: "\n".join(filter(None, whys.get(rater, ())))} if whys else {})
+
+    @property
+    def made_from(self) -> tuple[str, ...]:
+        return (*self.scores, *self.rationales)
 
 
 NamedTexts = tuple[tuple[str, str], ...]

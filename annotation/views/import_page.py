@@ -27,6 +27,7 @@ from annotation.readers import (
     NAMED_FIELDS,
     FormatError,
     Mapping,
+    PersonScores,
     Report,
     StudyImport,
     codec_called,
@@ -248,6 +249,7 @@ def _unstored(user: User, project: Project, file_import: Import, seen: PreviewRe
         "replacements": _replacements(mapping),
         "layout": _layout(file_import, mapping, seen),
         "items": [_item(row) for row in seen["rows"]] if file_import.kind == Import.Kind.DATASET else [],
+        "people": _people(file_import.kind, seen, mapping),
         "lacks_target": _lacks_target(file_import),
         "mapping_yaml": mapping.as_yaml() if seen["columns"] else "",
         "default_name": file_import.default_name(),
@@ -371,6 +373,34 @@ def _criteria(seen: PreviewReport, mapping: ColumnMapping) -> dict[str, str]:
     return {**mapping.values.get("criterion", {}), **unknown}
 
 
+@dataclass(frozen=True, slots=True)
+class PersonShown:
+    """A column with the scores of one person, the columns that can take its place, and the criterion of the scores."""
+
+    column: str
+    choices: tuple[str, ...]
+    person: str
+    criterion: str
+
+
+def _people(kind: str, seen: PreviewReport, mapping: ColumnMapping) -> list[PersonShown]:
+    """The columns with the scores of one person each, and an empty row for one more; none for other kinds."""
+    if kind != Import.Kind.RATINGS or not seen["columns"]:
+        return []
+    step = _step_of_people(mapping)
+    keys, made = mapping.values.get("criterion", {}), (step.rater, step.criterion, step.score, step.rationale)
+    free = [column["name"] for column in seen["columns"] if not (step.scores and column["name"] in made)]
+    rows = [
+        PersonShown(column, (column,), person, keys.get(named := step.criteria.get(column, ""), named))
+        for column, person in step.scores.items()
+    ]
+    return [*rows, PersonShown("", tuple(free), "", "")]
+
+
+def _step_of_people(mapping: ColumnMapping) -> PersonScores:
+    return next((step for step in mapping.shape if isinstance(step, PersonScores)), PersonScores(scores={}))
+
+
 def _item(row: dict[str, Any]) -> dict[str, Any]:
     shown_fields = ("external_id", "language", "title", "turns", "fields", "content_warning")
     shown = presentation.show_item(Item(**{name: row[name] for name in shown_fields}), ())
@@ -391,6 +421,7 @@ def mapping_from_form(form: QueryDict, before: ColumnMapping) -> ColumnMapping:
     ignored += [column for column, field in listed.items() if field == IGNORE]
     unmapped = [column for column in before.unmapped if column not in listed]
     unmapped += [column for column, field in listed.items() if not field]
+    before, chosen, unmapped = _read_people(form, before, chosen, unmapped)
     return replace(
         before,
         columns={**kept, **chosen},
@@ -402,6 +433,34 @@ def mapping_from_form(form: QueryDict, before: ColumnMapping) -> ColumnMapping:
         replace=_read_replacements(form, before),
         **_read_layout(form),
     )
+
+
+def _read_people(
+    form: QueryDict, before: ColumnMapping, chosen: dict[str, str], unmapped: list[str]
+) -> tuple[ColumnMapping, dict[str, str], list[str]]:
+    """The mapping with the posted columns of people as a step; the chosen fields and the unmapped columns beside it."""
+    if "person_column" not in form:
+        return before, chosen, unmapped
+    given = zip(*(form.getlist(f"person_{part}") for part in ("column", "name", "criterion")), strict=False)
+    people = {column: (name.strip() or column, key.strip()) for column, name, key in given if column}
+    step, others = _step_of_people(before), [one for one in before.shape if not isinstance(one, PersonScores)]
+    made = {step.rater: "rater", step.criterion: "criterion", step.score: "score"}
+    gone = [column for column in step.scores if column not in people]
+    fields = {column: field for column, field in chosen.items() if column not in people}
+    unmapped = [column for column in [*unmapped, *gone] if column not in people]
+    if not people:
+        fields = {column: field for column, field in fields.items() if not (step.scores and column in made)}
+        return replace(before, shape=tuple(others)), fields, unmapped
+    persons = {person for person, _key in people.values()}
+    renamed = {step.scores[column]: person for column, (person, _key) in people.items() if column in step.scores}
+    whys = {column: renamed.get(person, person) for column, person in step.rationales.items()}
+    new = replace(
+        step,
+        scores={column: person for column, (person, _key) in people.items()},
+        criteria={column: key for column, (_person, key) in people.items() if key},
+        rationales={column: person for column, person in whys.items() if person in persons},
+    )
+    return replace(before, shape=(*others, new)), {**made, **fields}, unmapped
 
 
 def _named_attribute(field: str, name: str) -> str:
