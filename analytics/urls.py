@@ -100,6 +100,7 @@ pages = [
         name="meeting_decisions_file",
     ),
     path("p/<slug:project>/export/", exports.export_page, name="export"),
+    path("p/<slug:project>/export/publication/", exports.export_publication, name="export_publication"),
     path("p/<slug:project>/export/file/", exports.export_file, name="export_file"),
     path("p/<slug:project>/export/transfers/", exports.transfers_part, name="transfers"),
     path("p/<slug:project>/export/transfers/<uuid:transfer>/", exports.transfer_file, name="transfer_file"),

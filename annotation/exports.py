@@ -7,7 +7,7 @@ criteria) are looked up once instead of joined to every row.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -102,11 +102,14 @@ def consistent() -> Iterator[None]:
 
 
 # --- items ----------------------------------------------------------------------------------------------------------
-def items(dataset: Dataset) -> Table:
+def items(dataset: Dataset, *, without: Collection[str] = ()) -> Table:
     """The items of a dataset in the form that our importer reads. Named fields that no item has are left out. Those of
-    a random sample have its probability and stratum among their attributes, so that every format keeps them."""
+    a random sample have its probability and stratum among their attributes, so that every format keeps them.
+
+    Attributes with the keys ``without`` are left out.
+    """
     fields = _fields(dataset)
-    return Table(dataset.name, item_columns(fields), _items(dataset, fields))
+    return Table(dataset.name, item_columns(fields), _items(dataset, fields, frozenset(without)))
 
 
 def item_columns(fields: Iterable[str]) -> tuple[Column, ...]:
@@ -127,12 +130,14 @@ def _fields(dataset: Dataset) -> tuple[str, ...]:
     return tuple(name for name in NAMED_FIELDS if filled[name])
 
 
-def _items(dataset: Dataset, fields: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+def _items(dataset: Dataset, fields: Sequence[str], without: frozenset[str]) -> Iterator[tuple[Any, ...]]:
     drawn = _drawn(dataset)
     read = ("external_id", "language", "generator", "scenario", "title", "turns", "fields", "content_warning")
     rows = Item.objects.of(dataset).values_list("pk", *read, "attributes")
     for pk, *head, turns, texts, warning, attributes in rows.iterator(BATCH):
-        yield (*head, turns, *(texts.get(name) for name in fields), warning, {**attributes, **drawn.get(pk, {})})
+        given = {**attributes, **drawn.get(pk, {})}
+        kept = {key: value for key, value in given.items() if key not in without} if without else given
+        yield (*head, turns, *(texts.get(name) for name in fields), warning, kept)
 
 
 def _drawn(dataset: Dataset) -> dict[int, dict[str, Any]]:

@@ -57,6 +57,9 @@ class ExportQuerySerializer(serializers.Serializer[dict[str, Any]]):
     layout = serializers.ChoiceField(
         choices=exports.LAYOUTS, required=False, help_text="of a report: the study as which its tables are laid out"
     )
+    without_attributes = serializers.ListField(
+        child=serializers.CharField(), required=False, help_text="keys of attributes of the items that are left out"
+    )
     names = serializers.BooleanField(
         default=False, help_text="the names behind the pseudonyms: for leads, by a token that may write"
     )
@@ -79,7 +82,8 @@ def asked_for(project: Project, what: str, request: Request) -> Export:
 
 def wanted(project: Project, what: str, parameters: dict[str, Any], request: Request) -> Export:
     """The export of these words, if this person may have it; 404 where there is none such."""
-    options = Options(**{name: parameters[name] for name in Options.__slots__ if name in parameters})
+    given = {name: parameters[name] for name in Options.__slots__ if name in parameters}
+    options = Options(**{**given, "without_attributes": tuple(given.get("without_attributes", ()))})
     try:
         export = exports.named_export(project=project, what=what, parameters=parameters, options=options)
     except Refused as refused:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import BinaryIO
 from zipfile import ZIP_DEFLATED, ZipFile
 
@@ -14,11 +15,11 @@ from annotation.writers.archives import dateless
 from annotation.writers.croissant import CROISSANT_NAME, CroissantDataset
 
 
-def write_croissant(dataset: Dataset, out: BinaryIO) -> None:
-    """Write the folder as a zip. Ratings of the items are in the folder of a campaign (`hugging_face`)."""
+def write_croissant(dataset: Dataset, out: BinaryIO, *, without: Collection[str] = ()) -> None:
+    """Write the folder as a zip, without these attributes. Ratings are in the folder of a campaign (`hugging_face`)."""
     languages = Item.objects.of(dataset).order_by("language").values_list("language", flat=True).distinct()
     with ZipFile(out, "w", ZIP_DEFLATED) as archive, translation.override("en"):
-        file = written_table(archive, "items", rated.items(dataset))
+        file = written_table(archive, "items", rated.items(dataset, without=without))
         title = f"{dataset.project.name}: {dataset}"
         description = CroissantDataset(
             name=title,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from importlib.util import find_spec
 from itertools import chain, groupby, islice
@@ -50,9 +50,11 @@ def label_studio_interface(campaign: Campaign) -> Interface:
     return Interface(rubric_from_dict(campaign.rubric_version.document), parts=[*there, *turns])
 
 
-def label_studio_tasks(campaign: Campaign, *, people: Table, judges: Table) -> Iterator[dict[str, Any]]:
+def label_studio_tasks(
+    campaign: Campaign, *, people: Table, judges: Table, without: Collection[str] = ()
+) -> Iterator[dict[str, Any]]:
     """Each item of the campaign, with its rows of the two tables, which come in the items' order."""
-    shown, items = label_studio_interface(campaign), rated.items(campaign.dataset)
+    shown, items = label_studio_interface(campaign), rated.items(campaign.dataset, without=without)
     by_people, by_judges = _ByItem(people), _ByItem(judges)
     for row in items.rows:
         item = dict(zip(items.names, row, strict=True))
@@ -151,7 +153,8 @@ class Options:
     ``every_run``: all runs of the judges, not only the newest of each. ``revisions``: superseded ratings too.
     ``names``: the names of those behind the pseudonyms, which `permit` grants to few. ``split_seed`` and ``test_share``
     are those of a training set: the share of its scenarios that are for testing. ``question`` is the query string of
-    the question whose settings a report has, ``layout`` one of `LAYOUTS`. ``hides_generators``: nothing that says how
+    the question whose settings a report has, ``layout`` one of `LAYOUTS`. ``without_attributes``: keys of attributes of
+    the items that are left out. ``hides_generators``: nothing that says how
     an item was made (`HOW_MADE`), for share links.
     """
 
@@ -165,6 +168,7 @@ class Options:
     test_share: float = 0.2
     question: str = ""
     layout: str = ""
+    without_attributes: tuple[str, ...] = ()
     hides_generators: bool = False
 
     @property
@@ -311,9 +315,9 @@ def export_table(export: Export) -> Table:
     """The rows that were asked for, not read yet."""
     made = {
         "items": _items,
-        "ratings": lambda export: _with_attributes(_ratings(export), export.subject.dataset),
-        "verdicts": lambda export: _with_attributes(_verdicts(export), export.subject.dataset),
-        "dataset-verdicts": lambda export: _with_attributes(_verdicts(export), export.subject),
+        "ratings": lambda export: _with_attributes(export, _ratings(export), export.subject.dataset),
+        "verdicts": lambda export: _with_attributes(export, _verdicts(export), export.subject.dataset),
+        "dataset-verdicts": lambda export: _with_attributes(export, _verdicts(export), export.subject),
         "scores": _scores,
         "adjudications": lambda export: adjudication.adjudications(
             export.subject, rationales=export.options.rationales
@@ -334,7 +338,7 @@ HOW_MADE = ("generator", "scenario", "cluster", "attributes")
 
 
 def _items(export: Export) -> Table:
-    return rated.items(export.subject)
+    return rated.items(export.subject, without=export.options.without_attributes)
 
 
 def _ratings(export: Export) -> Table:
@@ -359,9 +363,9 @@ def _verdicts(export: Export) -> Table:
     return judged.exported_verdicts(chosen, names=names, rationales=options.rationales, replies=options.replies)
 
 
-def _with_attributes(table: Table, dataset: Dataset) -> Table:
-    """The same rows with the attributes of their items."""
-    attributes, item = ItemAttributes(dataset), table.names.index("item")
+def _with_attributes(export: Export, table: Table, dataset: Dataset) -> Table:
+    """The same rows with the attributes of their items, without those that the export leaves out."""
+    attributes, item = ItemAttributes(dataset, without=export.options.without_attributes), table.names.index("item")
     rows = ((*row, *attributes.of(row[item])) for row in table.rows)
     return Table(table.name, (*table.columns, *attributes.columns), rows)
 
@@ -369,7 +373,7 @@ def _with_attributes(table: Table, dataset: Dataset) -> Table:
 def _scores(export: Export) -> Table:
     """The ratings table with people and judges, then what only exports have: empty where it is the other's."""
     people, judges = _ratings(export), _verdicts(export)
-    attributes = ItemAttributes(export.subject.dataset)
+    attributes = ItemAttributes(export.subject.dataset, without=export.options.without_attributes)
     here = {column.name for column in COLUMNS} | {"judge"}
     more = {column.name: column for column in (*people.columns, *judges.columns) if column.name not in here}
     of_people, of_judges = (
@@ -430,12 +434,14 @@ def _label_studio(export: Export) -> Iterable[bytes]:
     # One annotation of each person, one run of each judge: there is no place for more.
     current = replace(export, options=replace(export.options, revisions=False, every_run=False))
     people, judges = _ratings(current), _verdicts(current)
-    return label_studio.as_json(label_studio_tasks(export.subject, people=people, judges=judges))
+    return label_studio.as_json(
+        label_studio_tasks(export.subject, people=people, judges=judges, without=export.options.without_attributes)
+    )
 
 
 def _hugging_face(export: Export) -> Iterator[bytes]:
     by_name: dict[str, Callable[[], Table]] = {
-        "items": lambda: rated.items(export.subject.dataset),
+        "items": lambda: rated.items(export.subject.dataset, without=export.options.without_attributes),
         "ratings": lambda: _ratings(export),
         "verdicts": lambda: _verdicts(export),
     }
@@ -444,7 +450,9 @@ def _hugging_face(export: Export) -> Iterator[bytes]:
 
 
 def _croissant(export: Export) -> Iterator[bytes]:
-    return archives.spooled(lambda out: croissant_folders.write_croissant(export.subject, out))
+    return archives.spooled(
+        lambda out: croissant_folders.write_croissant(export.subject, out, without=export.options.without_attributes)
+    )
 
 
 def _bundle(export: Export) -> Iterator[bytes]:

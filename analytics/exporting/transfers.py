@@ -110,7 +110,8 @@ def export_of(transfer: Transfer) -> Export:
     subject: Any = transfer.project
     if (kind := exports.SUBJECTS[asked["what"]]) != "project":
         subject = exports.subject_choices(project=transfer.project, subject=kind).filter(pk=asked["subject"]).first()
-    options = Options(**asked["options"])
+    left_out = tuple(asked["options"].get("without_attributes", ()))
+    options = Options(**{**asked["options"], "without_attributes": left_out})
     return exports.checked_export(
         project=transfer.project, what=asked["what"], kind=asked["format"], subject=subject, options=options
     )

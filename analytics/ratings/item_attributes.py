@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from math import isfinite
 from typing import Any, NamedTuple
 
 from django.core.cache import caches
 
+from accounts.models import Project
 from analytics.ratings.rating_rows import ATTRIBUTE, TAKEN
+from annotation.imports.criterion_names import labels_known, names_known
+from annotation.imports.parsing import RATING_COLUMN
 from annotation.models import Dataset, Item
+from annotation.readers import rater_columns
 from annotation.writers.tables import Column, nested, number
 
 MOST_VALUES = 200
@@ -20,13 +24,14 @@ KEPT_SECONDS = 86_400
 class ItemAttributes:
     """The attributes of a dataset's items as text, a column for each key that some item has.
 
-    A key that the ratings table or an export has a column for is called `attribute_KEY`, spaces are underscores.
+    A key that the ratings table or an export has a column for is called `attribute_KEY`, spaces are underscores. Keys
+    of ``without`` are left out.
     """
 
-    def __init__(self, dataset: Dataset) -> None:
+    def __init__(self, dataset: Dataset, *, without: Collection[str] = ()) -> None:
         having = Item.objects.of(dataset).exclude(attributes={}).values_list("external_id", "attributes")
         found: dict[str, Mapping[str, Any]] = dict(having.iterator())
-        self.keys = tuple(sorted({key for attributes in found.values() for key in attributes}))
+        self.keys = tuple(sorted({key for attributes in found.values() for key in attributes} - {*without}))
         self.names = tuple(self._named())
         self.columns = tuple(map(Column, self.names))
         self._nothing: tuple[None, ...] = (None,) * len(self.keys)
@@ -65,6 +70,37 @@ class ItemAttributes:
                 name = f"{ATTRIBUTE}{name}"
             names.add(name)
             yield name
+
+
+class OfferedAttribute(NamedTuple):
+    """An attribute that an export would contain; ``is_personal``: it looks like a person's scores or name."""
+
+    name: str
+    is_personal: bool
+
+
+MOST_LOOKED_AT = 5_000  # items
+PERSONAL = re.compile(r"(?i)(?:^|[_ .-])(?:name|e-?mail|author|user(?:name)?|phone|person)(?:$|[_ .-])")
+
+
+def offered_attributes(project: Project) -> tuple[OfferedAttribute, ...]:
+    """The attributes of all items of a project, for a choice of those that an export leaves out."""
+    newest = Dataset.objects.ready().filter(project=project).order_by("-pk").values_list("pk", flat=True).first()
+    name = f"attributes-of-project:{project.pk}:{newest}"
+    if (kept := caches["content"].get(name)) is None:
+        having = Item.objects.filter(dataset__project=project).exclude(attributes={}).order_by("pk")
+        values: dict[str, set[str]] = {}
+        for place, attributes in enumerate(having.values_list("attributes", flat=True).iterator()):
+            for key, value in attributes.items():
+                cells = values.setdefault(key, set())
+                if place < MOST_LOOKED_AT and len(cells) <= MOST_VALUES:
+                    cells.add(attribute_text(value) or "")
+        people = {one.column for one in rater_columns(values, names_known(project), labels_known(project))}
+        kept = [
+            (key, key in people or bool(RATING_COLUMN.search(key) or PERSONAL.search(key))) for key in sorted(values)
+        ]
+        caches["content"].set(name, kept, KEPT_SECONDS)
+    return tuple(OfferedAttribute(*one) for one in kept)
 
 
 class AttributeChoices(NamedTuple):

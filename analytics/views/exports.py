@@ -31,12 +31,13 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from accounts import access, jobs
-from accounts.inputs import whole_number
+from accounts.inputs import whole_number, without_nul
 from accounts.models import Project, Role, User
 from accounts.refusals import Refused
 from analytics.exporting import exports, transfers
 from analytics.exporting.exports import SUBJECTS, Export, Options
 from analytics.models import BY_WORKER, Transfer
+from analytics.ratings.item_attributes import offered_attributes
 from annotation.imports import opening, uploads
 from annotation.readers import parquet_is_installed
 from annotation.views.campaigns import show_refusal
@@ -129,7 +130,7 @@ CARDS = (
         _("Ratings and verdicts"),
         _("One row per item, rater and criterion. Raters are shown by pseudonym."),
         (("scores", _("People and judges")), ("ratings", _("People only")), ("verdicts", _("Judges only"))),
-        ("rationales", "renumbered", *SWITCHES),
+        ("rationales", "renumbered", "attributes", *SWITCHES),
     ),
     ExportCard(
         _("Training set"),
@@ -146,12 +147,14 @@ CARDS = (
         (("adjudications", _("Adjudications")),),
         ("rationales",),
     ),
-    ExportCard(_("Items"), _("The items, in the format that an import reads."), (("items", _("Items")),)),
+    ExportCard(
+        _("Items"), _("The items, in the format that an import reads."), (("items", _("Items")),), ("attributes",)
+    ),
     ExportCard(
         _("Verdicts on a dataset"),
         _("What judges said of a dataset on every rubric, also where no campaign rates it."),
         (("dataset-verdicts", _("Verdicts")),),
-        ("rationales", "replies", "every_run"),
+        ("rationales", "replies", "every_run", "attributes"),
     ),
     ExportCard(_("Rubric"), _("Criteria, scales and anchors in all their languages."), (("rubric", _("Rubric")),)),
     ExportCard(
@@ -161,18 +164,19 @@ CARDS = (
         _("Label Studio"),
         _("Items as tasks, ratings as annotations, verdicts as predictions (JSON); the labelling interface (XML)."),
         (("label-studio", _("Tasks and interface")),),
-        ("rationales", "renumbered"),
+        ("rationales", "renumbered", "attributes"),
     ),
     ExportCard(
         _("Hugging Face"),
         _("A folder for the Hub: tables, rubric, and a card with languages, panels, agreement and licence."),
         (("hugging-face", _("Folder")),),
-        ("rationales", "renumbered", "replies", "revisions", "every_run"),
+        ("rationales", "renumbered", "replies", "revisions", "every_run", "attributes"),
     ),
     ExportCard(
         _("Croissant"),
         _("A folder with the items and a description of its columns that machines read."),
         (("croissant", _("Folder")),),
+        ("attributes",),
     ),
     ExportCard(
         _("Report"),
@@ -207,23 +211,60 @@ def export_page(request: HttpRequest, project: str) -> HttpResponseBase:
         for subject in subjects
         if request.GET.get(card.subject) in (str(subject.pk), str(subject))
     ]
+    campaigns = list(exports.subject_choices(project=current_project, subject="campaign"))
+    newest = max(campaigns, key=lambda campaign: campaign.pk, default=None)
+    if newest is not None and "dataset" not in request.GET:
+        chosen.append(newest.dataset)
+    if newest is not None and "campaign" not in request.GET:
+        chosen.append(newest)
     is_lead = access.holds(user=request.user, project=current_project, roles=(Role.LEAD,))
     context = {
         "title": _("Export"),
+        "campaigns": campaigns,
         "project": current_project,
         "offered": offered,
         "chosen": chosen,
         "is_lead": is_lead,
+        "attributes": offered_attributes(current_project),
+        "left_out": request.GET.getlist("without_attributes"),
     }
     context["has_parquet"] = parquet_is_installed()
     return render(request, "analytics/export.html", {**context, **listed_transfers(current_project, request.user)})
 
 
+PUBLISHED = (("hugging-face", "zip"), ("report", "zip"))
+"""What a publication needs: the folder with items, ratings, verdicts, rubric and card; the report with its tables."""
+
+
+@require_POST
+@login_required
+def export_publication(request: HttpRequest, project: str) -> HttpResponse:
+    """Have a worker write all that a publication of a campaign needs, with the chosen attributes left out."""
+    current_project = access.require(user=request.user, slug=project)
+    try:
+        wanted = [
+            exports.named_export(
+                project=current_project,
+                what=what,
+                parameters={"format": kind, "campaign": request.POST.get("campaign", "")},
+                options=_options(request.POST),
+            )
+            for what, kind in PUBLISHED
+        ]
+        for export in wanted:
+            exports.permit(export, user=request.user)
+            jobs.enqueue(transfers.prepare(export=export, actor=request.user))
+    except Refused as refused:
+        messages.error(request, refused.sentence)
+    return redirect("export", current_project.slug)
+
+
 def _back(project: Project, parameters: QueryDict) -> HttpResponseRedirect:
     """The page again, with the form as it was filled in."""
-    kept = {name: parameters[name] for name in KEPT if parameters.get(name)}
+    kept: dict[str, Any] = {name: parameters[name] for name in KEPT if parameters.get(name)}
+    kept |= {"without_attributes": left_out} if (left_out := parameters.getlist("without_attributes")) else {}
     page = reverse("export", args=[project.slug])
-    return redirect(f"{page}?{urlencode(kept)}" if kept else page)
+    return redirect(f"{page}?{urlencode(kept, doseq=True)}" if kept else page)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -284,7 +325,13 @@ def _options(parameters: QueryDict) -> Options:
         raise Refused(sentence, fields={"renumbered": sentence})
     switched = {name: name in parameters for name in SWITCHES}
     given = {name: parameters.get(name, "") for name in ("question", "layout")} | _split(parameters)
-    return Options(renumbered=number, rationales="without_rationales" not in parameters, **switched, **given)
+    return Options(
+        renumbered=number,
+        rationales="without_rationales" not in parameters,
+        without_attributes=tuple(map(without_nul, parameters.getlist("without_attributes"))),
+        **switched,
+        **given,
+    )
 
 
 def _split(parameters: QueryDict) -> dict[str, Any]:

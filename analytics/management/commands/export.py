@@ -36,11 +36,15 @@ class Command(BaseCommand):
             "--split-seed", type=int, default=1, help="of a training set: which scenarios are for testing"
         )
         parser.add_argument("--test-share", type=float, default=0.2, help="of a training set: the share of scenarios")
+        parser.add_argument(
+            "--without-attribute", action="append", default=[], metavar="KEY", help="an attribute of the items left out"
+        )
         parser.add_argument("--names", action="store_true", help="the names behind the pseudonyms, in a last column")
 
     def handle(self, *, project: str, what: str, out: Path | None, **parameters: Any) -> None:
         names = ("renumbered", "rationales", "replies", "revisions", "every_run", "names", "split_seed", "test_share")
-        options = Options(**{name: parameters[name] for name in names})
+        left_out = tuple(parameters["without_attribute"])
+        options = Options(**{name: parameters[name] for name in names}, without_attributes=left_out)
         try:
             parameters["format"] = _named_format(out, what, parameters["format"])
             export = exports.named_export(

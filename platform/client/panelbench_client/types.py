@@ -1825,6 +1825,7 @@ class Prepare(TypedDict):
     test_share: NotRequired[float]
     question: NotRequired[str]
     layout: NotRequired[LayoutEnum]
+    without_attributes: NotRequired[list[str]]
     names: NotRequired[bool]
     what: WhatEnum
 
