@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from accounts import access
-from accounts.models import AuditEntry, Job, Project, Role, User
+from accounts.models import AuditEntry, Invitation, Job, Project, Role, User
 from analytics.judges import decisions
 from analytics.judges.thresholds import current_thresholds
 from analytics.models import GateDecision, Snapshot
@@ -118,7 +118,7 @@ def steps(project: Project, user: User, held: Holdings, listed: Sequence[Campaig
         ),
         Step(
             title=_("Invite people to the panel") if lacks_people else _("Create a panel"),
-            why=_("Native speakers who rate one language together."),
+            why=_invited(project) if lacks_people and is_lead else _("Native speakers who rate one language together."),
             verb=_("Invite") if lacks_people else _("Create"),
             address=reverse("people" if lacks_people else "panels", args=[slug]),
             is_done=bool(held.annotators),
@@ -168,6 +168,14 @@ def steps(project: Project, user: User, held: Holdings, listed: Sequence[Campaig
             is_done=AuditEntry.objects.filter(verb="export report", project=project).exists(),
         ),
     ]
+
+
+def _invited(project: Project) -> str:
+    """How many people are invited and have not joined yet."""
+    waiting = Invitation.objects.filter(project=project).open().count()
+    if not waiting:
+        return _("Native speakers who rate one language together.")
+    return ngettext("%d invitation is open.", "%d invitations are open.", waiting) % waiting
 
 
 def _named_leads(project: Project) -> str:

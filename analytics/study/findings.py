@@ -409,7 +409,8 @@ def about_certainty(
     """
     said = [_what_they_are_based_on(independent)]
     own = [cell for cell in cells if cell.row["judge"] == judge]
-    wanted = [(cell, more) for cell in own if (more := items_that_decide(cell))]
+    # Of a cell that has no figure yet, nobody knows how good it stays.
+    wanted = [(cell, more) for cell in own if independent_items(cell) and (more := items_that_decide(cell))]
     if wanted:
         by_language: dict[str, int] = {}
         for cell, more in wanted:
@@ -435,7 +436,8 @@ def preliminary_sentence(counts: Sequence[int]) -> str:
     return str(_what_they_are_based_on(counts)) if any(count < SMALL for count in counts) else ""
 
 
-def _what_they_are_based_on(counts: Sequence[int]) -> Sentence:
+def _what_they_are_based_on(independent: Sequence[int]) -> Sentence:
+    counts = [count for count in independent if count]  # a figure of nothing is no figure
     if not counts:
         return worded(_("There are no figures yet."))
     small = sum(count < SMALL for count in counts)

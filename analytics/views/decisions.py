@@ -9,6 +9,7 @@ from typing import Any
 from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
+from django.db.models import Count
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import get_language, gettext_lazy
@@ -27,7 +28,7 @@ from analytics.judges.reasons import CellDecision, Condition, Remedy
 from analytics.models import GateThresholds
 from analytics.views.audits import start_address
 from analytics.views.items import criterion_name, shown_campaign
-from annotation.models import Campaign
+from annotation.models import Campaign, Item
 from judging.models import Judge
 
 MOST_COSTS = 5
@@ -257,6 +258,10 @@ class ThresholdsForm(forms.Form):
             field = self.fields[name]
             field.required = False
             field.widget.attrs |= {"min": low, "max": high, "step": "1" if name == "fewest_items" else "any"}
+        low, high = thresholds.LIMITS["fewest_items"]
+        self.fields["fewest_items"].help_text = _(
+            "Items with two raters and a score by the judge, in each language: from %(low)s, by default 30."
+        ) % {"low": low}
 
 
 @require_http_methods(["GET", "POST"])
@@ -286,9 +291,25 @@ def thresholds_page(request: HttpRequest, project: str) -> HttpResponse:
         "newest": newest,
         "presets": [(preset.label, thresholds.preset_values(preset.value)) for preset in GateThresholds.Preset],
         "figures_since": thresholds.figures_since(current_project),
+        "too_small": _too_small(current_project, newest),
         "campaigns": campaigns,
     }
     return render(request, "analytics/thresholds.html", context, status=422 if form.errors else 200)
+
+
+def _too_small(project: Project, newest: GateThresholds | None) -> str:
+    """A warning if the newest campaign has fewer items in a language than a judge needs; empty if it has enough."""
+    campaign = Campaign.objects.filter(project=project).select_related("dataset").order_by("-pk").first()
+    fewest = newest.fewest_items if newest else thresholds.preset_values("skilled")["fewest_items"]
+    if campaign is None:
+        return ""
+    counted = Item.objects.of(campaign.dataset).order_by().values_list("language").annotate(n=Count("pk"))
+    few = sorted((n, language) for language, n in counted if n < fewest)
+    if not few:
+        return ""
+    sentence = _("A judge needs %(fewest)d items in each language. %(dataset)s has %(n)d in %(language)s.")
+    language = languages.name_for(few[0][1], get_language())
+    return sentence % {"dataset": campaign.dataset, "n": few[0][0], "language": language, "fewest": fewest}
 
 
 def _declared(form: ThresholdsForm, project: Project, actor: User) -> GateThresholds | None:

@@ -232,7 +232,7 @@ def export_page(request: HttpRequest, project: str) -> HttpResponseBase:
     return render(request, "analytics/export.html", {**context, **listed_transfers(current_project, request.user)})
 
 
-PUBLISHED = (("hugging-face", "zip"), ("report", "zip"))
+FOR_PUBLICATION = (("hugging-face", "zip"), ("report", "zip"))
 """What a publication needs: the folder with items, ratings, verdicts, rubric and card; the report with its tables."""
 
 
@@ -249,7 +249,7 @@ def export_publication(request: HttpRequest, project: str) -> HttpResponse:
                 parameters={"format": kind, "campaign": request.POST.get("campaign", "")},
                 options=_options(request.POST),
             )
-            for what, kind in PUBLISHED
+            for what, kind in FOR_PUBLICATION
         ]
         for export in wanted:
             exports.permit(export, user=request.user)

@@ -60,6 +60,7 @@ def paired_judges_page(request: HttpRequest, project: str, judge: int) -> HttpRe
     listed = compared_judges.disagreements(paired.first, paired.second) if paired else []
     item = _chosen_item(request, paired, listed)
     context |= {
+        "title": _("%(first)s beside %(second)s") % {"first": first.name, "second": second.name},
         "other": first,
         "differences": list(setting_differences(first, second)),
         "paired": paired,

@@ -98,8 +98,10 @@ def _proposal_for_ratings(project: Project, files: Sequence[File], of_items: Map
     if not any(isinstance(step, PersonScores) for step in proposed.shape):
         return proposed
     ids = {column: "item" for column, field in of_items.columns.items() if field == "id"}
-    chosen = {"trust_ids": of_items.trust_ids, "decimal_comma": of_items.decimal_comma}
-    return proposal(project, Kind.RATINGS, files, replace(layout_of(of_items), columns=ids, **chosen))
+    chosen = replace(
+        layout_of(of_items), columns=ids, trust_ids=of_items.trust_ids, decimal_comma=of_items.decimal_comma
+    )
+    return proposal(project, Kind.RATINGS, files, chosen)
 
 
 def create_import(

@@ -19,7 +19,7 @@ class RaterColumn(NamedTuple):
     is_rationale: bool = False
 
 
-MOST_VALUES = 25  # different scores in a column
+MOST_DIFFERENT_SCORES = 25  # different scores in a column
 _WORD = re.compile(r"[^\s_\-./:()\[\]|]+")
 _SCORE_WORD = re.compile(
     "ratings?|rated|rates|scored?|scores|grades?|marks?|labels?|points|human|bewertung|note|punkte|puntuaci[oó]n|nota"
@@ -134,7 +134,7 @@ def _is_criterion(words: Sequence[str], phrases: Collection[tuple[str, ...]]) ->
 
 def _are_answers(cells: Iterable[object], labels: Collection[str]) -> bool:
     written = {as_written(cell).strip() for cell in cells if not is_blank(cell) and not isinstance(cell, list | dict)}
-    return 0 < len(written) <= MOST_VALUES and all(
+    return 0 < len(written) <= MOST_DIFFERENT_SCORES and all(
         text.upper() == "N/A" or _ANSWER.fullmatch(text) or case_folded(text) in labels for text in written
     )
 

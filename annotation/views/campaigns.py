@@ -20,11 +20,23 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from accounts import access, languages, refusals
-from accounts.models import Project, User
+from accounts.models import Invitation, Project, User
 from accounts.refusals import Refused
 from accounts.sentences import with_commas, with_semicolons
 from annotation import allocation, campaigns, rubric_changes, rubrics, selections
-from annotation.models import Assignment, Campaign, Criterion, Dataset, Duty, Item, ItemSelection, Panel, RubricVersion
+from annotation.models import (
+    Assignment,
+    Campaign,
+    Criterion,
+    Dataset,
+    Duty,
+    InvitedSeat,
+    Item,
+    ItemSelection,
+    Panel,
+    PanelSeat,
+    RubricVersion,
+)
 from annotation.views import import_page
 
 USUAL_OVERLAP = 3
@@ -95,6 +107,8 @@ class DutyForm(forms.Form):
         selection: ItemSelection | None = None,
     ) -> None:
         self.panel, self.campaign, self.selection = panel, campaign, selection
+        self.people: list[str] = []
+        self.invited = 0
         self.size = allocation.size(
             dataset=campaign.dataset, panel=panel, overlap=1, selection=selection, campaign=campaign
         )
@@ -108,7 +122,7 @@ class DutyForm(forms.Form):
             "criteria": [criterion.pk for criterion in criteria],
         }
         super().__init__(posted, prefix=f"panel-{panel.pk}", initial=initial)
-        self.fields["takes_part"].label = panel.name
+        self.fields["takes_part"].label = _("%s takes part") % panel.name
         named = [(str(one.pk), one.says("name", get_language() or "en") or one.key) for one in criteria]
         self.fields["criteria"].choices = named  # type: ignore[attr-defined]
         self.fields["criteria"].coerce = {str(one.pk): one for one in criteria}.__getitem__  # type: ignore[attr-defined]
@@ -315,6 +329,7 @@ def new_duty(request: HttpRequest, project: str, campaign: int) -> HttpResponse:
         DutyForm(posted, campaign=opened, panel=panel, criteria=criteria, selection=selection)
         for panel in Panel.objects.visible_to(request.user).filter(project=current_project)
     ]
+    _name_people(shares)
     is_sound = request.method == "POST" and all(form.is_sound for form in shares)
     if is_sound and "preview" not in request.POST and _allocated(request, opened, shares):
         return redirect("campaign", current_project.slug, opened.pk)
@@ -331,6 +346,17 @@ def new_duty(request: HttpRequest, project: str, campaign: int) -> HttpResponse:
         "keeps_names": bool(shown) and allocation.keeps_names(opened.dataset),
     }
     return render(request, "annotation/duty_new.html", {**context, "total": sum(form.assignments for form in shares)})
+
+
+def _name_people(shares: list[DutyForm]) -> None:
+    """Name the annotators of each form's panel, and count those invited to it who have not joined yet."""
+    by_panel = {form.panel.pk: form for form in shares}
+    seats = PanelSeat.objects.filter(panel__in=by_panel).order_by("pk")
+    for panel, name in seats.values_list("panel", "annotator__pseudonym"):
+        by_panel[panel].people.append(name)
+    waiting = InvitedSeat.objects.filter(panel__in=by_panel, invitation__in=Invitation.objects.open())
+    for panel, count in waiting.order_by().values_list("panel").annotate(Count("pk")):
+        by_panel[panel].invited = count
 
 
 def _allocated(request: HttpRequest, campaign: Campaign, forms_: list[DutyForm]) -> bool:

@@ -104,11 +104,19 @@ def in_a_sentence(problem: Mapping[str, Any]) -> str:
 
 @register.filter
 def usd(amount: Decimal | None) -> str:
-    """$0.0042, $1.37, $240: as many digits as say something; a dash for an unknown amount."""
+    """$0.0042, $0.00018, $1.37, $240.00: at least two digits that say something; a dash for an unknown amount."""
     if amount is None:
         return "–"
-    digits = 2 if amount >= 1 or not amount else 4
-    return f"${amount:,.{digits}f}" if amount >= Decimal("0.0001") or not amount else "< $0.0001"
+    digits = 2 if amount >= 1 or not amount else 1 - amount.adjusted()
+    return f"${amount:,.{max(digits, 2)}f}"
+
+
+@register.filter
+def cost_in_words(amount: Decimal | None, is_simulated: bool) -> str:
+    """What requests cost, in one way on all pages: an amount, "free" if nobody is paid, or "no price is known"."""
+    if amount is not None:
+        return usd(amount)
+    return _("free") if is_simulated else _("no price is known")
 
 
 @register.filter

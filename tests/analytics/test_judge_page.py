@@ -169,7 +169,7 @@ def test_a_judge_without_runs_says_what_it_lacks(cast: Cast, boris: Client) -> N
         "no dataset yet",
     ):
         assert sentence in shown
-    assert "Unreadable replies by reason" not in shown and "Versions" not in shown
+    assert "Verdicts without a score, by reason" not in shown and "Versions" not in shown
     imported = Judge.objects.create(project=cast.kassa, name="Toodud", model="m", digest="e")
     assert "none: its verdicts were imported" in text_of(page_of(boris, imported))
 
@@ -238,7 +238,7 @@ def test_unreadable_replies_are_counted_by_reason_with_three_examples(cast: Cast
         Verdict.objects.filter(pk=verdict.pk).update(reason=broken, attempt=attempt)
     other = scene.with_verdicts(campaign, {"fluency": 12 * ["unparsed"]}, name="Teine")
     page = page_of(boris, run.judge)
-    (table,) = re.findall(r'aria-label="Unreadable replies by reason">(.*?)</table>', page, re.DOTALL)
+    (table,) = re.findall(r'aria-label="Verdicts without a score, by reason">(.*?)</table>', page, re.DOTALL)
     rows = [text_of("<main" + row) for row in re.findall(r"<tr>(.*?)</tr>", table, re.DOTALL)][1:]
     assert [row.split(" read as")[0].split(" et-")[0] for row in rows[:1]] == ["Broken JSON"]
     assert [re.match(r"(.*?) (\d+) ", row).groups() for row in rows[1:]] == [  # type: ignore[union-attr]
@@ -362,7 +362,7 @@ def test_the_project_spends_what_its_judges_plans_and_proposals_do(cast: Cast, b
     ]  # fmt: skip
     assert sum(Decimal(row[5]) for row in rows if row[5]) == Decimal("11.87500001")
     shown = text_of(boris.get("/p/kassa/spending/").content.decode())
-    assert "In all: $11.88 for" in shown and "Generated texts 1 $0.7500" in shown
+    assert "In all: $11.88 for" in shown and "Generated texts 1 $0.75" in shown
     assert "/p/kassa/spending/" in boris.get("/p/kassa/judges/").content.decode()
     assert len(boris.get("/api/v1/projects/kassa/spending/").json()) == len(rows)
     assert judge.pk

@@ -59,7 +59,7 @@ def test_the_page_lists_them_and_marks_those_about_persons(cast: Cast, campaign:
 @pytest.mark.parametrize("what", ["items", "croissant", "scores", "ratings", "hugging-face", "label-studio"])
 def test_what_is_left_out_is_nowhere_in_the_file(cast: Cast, campaign: Campaign, what: str) -> None:
     make.rated(campaign, {"fluency": {"mari": [1, 2, 1, 0], "jaan": [1, 2, 0, 0]}})
-    subject = {"dataset": "Dialogues"} if what in ("items", "croissant") else {"campaign": campaign.pk}
+    subject = {"dataset": campaign.dataset_id} if what in ("items", "croissant") else {"campaign": campaign.pk}
     form = {
         "what": what,
         **subject,
@@ -86,4 +86,16 @@ def test_api_command_and_worker_leave_them_out(cast: Cast, campaign: Campaign, t
     assert "Neil" not in path.read_text() and "Mari" in path.read_text()
     boris.post("/p/kassa/export/file/", {"what": "items", "format": "jsonl", "later": "on", **query})
     transfers.carry_out_transfer(transfer_pk=Transfer.objects.get().pk)
-    assert "Neil" not in Transfer.objects.get().content.read().decode()
+    with Transfer.objects.get().content.open("rb") as written:
+        assert "Neil" not in written.read().decode()
+
+
+def test_what_a_publication_needs_is_written_with_one_click(cast: Cast, campaign: Campaign) -> None:
+    boris = cast.client("boris")
+    shown = boris.get("/p/kassa/export/").content.decode()
+    assert "For a publication" in shown and 'href="#export-hugging-face"' in shown
+    croissant = shown[shown.index('id="export-croissant"') :]
+    assert f"selected>{campaign.dataset}</option>" in croissant[: croissant.index("</form>")]
+    boris.post("/p/kassa/export/publication/", {"campaign": campaign.pk, "without_attributes": [NAME]})
+    asked = [(one.asked["what"], one.asked["options"]["without_attributes"]) for one in Transfer.objects.order_by("pk")]
+    assert asked == [("hugging-face", [NAME]), ("report", [NAME])]

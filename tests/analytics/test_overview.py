@@ -138,4 +138,4 @@ def test_hours_and_money_are_summed(cast: Cast) -> None:
     assert "2.0 hours of annotators on 2 timed annotations" in page
     for address in ("/p/kassa/", "/p/kassa/spending/"):
         page = cast.client("aino").get(address).content.decode()
-        assert "In all: $0.2504 for 3 requests." in page and "1 of them has no cost: no price is known." in page
+        assert "In all: $0.25 for 3 requests." in page and "1 of them has no cost: no price is known." in page

@@ -243,6 +243,16 @@ def test_labels_decide_nothing_where_another_condition_fails_for_good() -> None:
     assert "More labels alone are not known to change a decision about J." in said
 
 
+def test_what_has_no_figure_is_neither_based_on_items_nor_promised_to_be_decided() -> None:
+    one = cell("J", "clear", "et", "insufficient", bias=(-0.1, 0.5), more=40)
+    one.row["n_items"] = one.row["n_clusters"] = 0
+    said = str(findings.about_certainty([0, 0], [one], "J", LabelCost()))
+    assert said.startswith("There are no figures yet.") and "would decide" not in said
+    assert str(findings.about_certainty([0, 6], [one], "J", LabelCost())).startswith(
+        "Every figure is based on 6 independent items only: preliminary."
+    )
+
+
 # --- parts ---
 def test_everything_in_a_sentence_is_escaped() -> None:
     one = worded("%(judge)s < %(n)d & “x”", judge=Emphasised("<b>%s</b>"), n=3)

@@ -261,10 +261,10 @@ class TestRun:
         shown = page(boris, "run", run.pk)
         assert "fluency <b> Unreadable" in shown
         assert run.verdicts.count() == 2 and "Unreadable · 1 call<" in shown, "one reply about two criteria is one call"
-        assert "no price is declared" not in shown and "Nothing" in shown and "the provider is simulated" in shown
+        assert "no price is" not in shown and ">free<" in shown and "the provider is simulated" in shown
         about = {"dataset": run.dataset_id, "rubric_version": run.rubric_version_id, "repeats": 1}
         start = boris.get(reverse("run_start", args=["kassa", run.judge_id]), about).content.decode()
-        assert "no price is declared" not in start.lower() and "nothing: the provider is simulated" in start
+        assert "no price is" not in start.lower() and "<dt>Cost</dt><dd>free</dd>" in start
         assert "depends on whom you ask" in shown
         call = page(boris, "call", run.pk, run.calls.get().pk)
         assert "depends on whom you ask" in call

@@ -257,7 +257,7 @@ class TestAllowances:
             assert words in run.reason
         assert Decimal("0.4") < billed(priced) <= Decimal("0.6")
         page = cast.client("boris").get(reverse("judges", args=["kassa"])).content.decode()
-        assert "of $0.6000" in page
+        assert "of $0.60" in page
 
     def test_yesterdays_money_is_not_todays(self, cast: Cast, priced: RunningProvider) -> None:
         allow("kassa", "paid", "--cap-per-day", "0.2")

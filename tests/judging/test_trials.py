@@ -19,6 +19,7 @@ from annotation.models import Dataset, RubricVersion
 from judging import judges, providers, runs, tasks, trials
 from judging.asking import allowances, budgets, endpoints
 from judging.models import Attempt, Judge, JudgeTrial, ProviderListing
+from judging.templatetags.judging import usd
 from tests import make
 from tests.cast import Cast
 from tests.judging.test_runs import worked
@@ -86,7 +87,7 @@ def test_three_items_are_asked_once_each_and_stand_beside_their_prompts(
     for words in ("Minu pakk number 3 on kadunud.", "Fluency", "Coherence", "sim-steady-2026-01"):
         assert words in page
     cost = sum((call.cost for call in calls if call.cost), Decimal(0))
-    assert f"This test cost USD {cost:.6f}" in page
+    assert f"This test cost {usd(cost)}." in page
     assert budgets.spent_at(cast.kassa.pk, "simulated").paid == cost
     assert not Judge.objects.exists()
     assert "Test this judge" not in posted(boris), "the tested configuration is saved"
