@@ -240,6 +240,16 @@ def _error_in_reply(times: int) -> Lie:
     return answer
 
 
+def _dearer_error(asked: LyingRequest) -> Reply:
+    asked.account.bill(asked.into, asked.out, model=DEARER)
+    body = asked.completion(model=DEARER, error={"message": "Upstream failed.", "code": 502})
+    return 200, {name: value for name, value in body.items() if name != "choices"}
+
+
+def _usd(into: int, out: int) -> float:
+    return (PRICES[MODEL][0] * into + PRICES[MODEL][1] * out) / 1_000_000
+
+
 def _refusal_with_bill(asked: LyingRequest) -> Reply:
     asked.account.bill(asked.into, 32 * LIMIT)
     usage = {"prompt_tokens": asked.into, "completion_tokens": 32 * LIMIT}
@@ -278,6 +288,37 @@ LIES: dict[str, tuple[str, Lie]] = {
         "32 whole replies, as 12800.0",
         _usage(lambda a: _tokens(float(a.into), float(32 * LIMIT)), times=32),
     ),
+    "usage_comma_x32": (
+        "32 whole replies, as “12,800”",
+        _usage(lambda a: _tokens(a.into, f"{32 * LIMIT:,}"), times=32),
+    ),
+    "usage_fraction_x32": (
+        "32 whole replies, as 12799.5",
+        _usage(lambda a: _tokens(a.into, 32 * LIMIT - 0.5), times=32),
+    ),
+    "other_names_x32": (
+        "32 whole replies, as input_tokens and output_tokens",
+        _usage(lambda a: {"input_tokens": a.into, "output_tokens": 32 * LIMIT}, times=32),
+    ),
+    "unknown_names_x32": (
+        "32 whole replies, under names of its own",
+        _usage(lambda a: {"billing": [{"tokensOfTheReply": str(32 * LIMIT)}]}, times=32),
+    ),
+    "total_alone_x32": (
+        "32 whole replies, and no count but the total",
+        _usage(lambda a: {"total_tokens": a.into + 32 * LIMIT}, times=32),
+    ),
+    "reasoning_apart_x32": (
+        "32 whole replies of reasoning, in the details alone",
+        _usage(
+            lambda a: _tokens(a.into, a.out) | {"completion_tokens_details": {"reasoning_tokens": 32 * LIMIT}},
+            times=32,
+        ),
+    ),
+    "stated_cost_x32": (
+        "an honest count, and a cost of 32 whole replies beside it",
+        _usage(lambda a: _tokens(a.into, a.out) | {"cost": _usd(a.into, 32 * LIMIT)}, times=32),
+    ),
     "usage_true": ("usage true and true", _usage(lambda a: _tokens(True, True))),
     "usage_null": ("usage null and null", _usage(lambda a: _tokens(None, None))),
     "usage_list": ("usage is a list", _usage(lambda a: [1, 2])),
@@ -286,6 +327,10 @@ LIES: dict[str, tuple[str, Lie]] = {
     "dearer_later": (f"{DEARER} after {HONEST_FIRST} honest ones", _served(DEARER, price=DEARER, first=HONEST_FIRST)),
     "cheaper_model": (f"{CHEAPER} answers, a tenth of the price", _served(CHEAPER, price=CHEAPER)),
     "undeclared_model": (f"{UNDECLARED} answers, no declared price", _served(UNDECLARED, price=UNDECLARED)),
+    "undeclared_organisation": (
+        f"acme/{UNDECLARED} answers, no declared price",
+        _served(f"acme/{UNDECLARED}", price=UNDECLARED),
+    ),
     "snapshot": ("a dated snapshot of the model", _served(f"{MODEL}-2026-01-31")),
     "no_name": ("the model's name is a number", _served(7)),
     "redirect_302": ("302 to another host", _redirect(302)),
@@ -303,6 +348,7 @@ LIES: dict[str, tuple[str, Lie]] = {
     "types": ("wrong types everywhere", _wrong_types),
     "error_200": ("200 with an error, billed", _error_in_reply(0)),
     "error_200_x32": ("200 with an error that counts 32 replies", _error_in_reply(32)),
+    "error_dearer": (f"200 with an error, billed as {DEARER}", _dearer_error),
     "refusal_x32": ("400 that counts 32 replies", _refusal_with_bill),
     "storm_402": ("402 for every request", _storm(402)),
     "storm_429": ("429 for every request, to wait 0 s", _storm(429, headers={"retry-after": "0"})),

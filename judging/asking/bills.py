@@ -11,15 +11,15 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import ROUND_UP, Decimal
 from typing import Any
 
 from django.utils.translation import gettext as _
 
 from judging.asking.client import ProviderRefused, ProviderUnavailable
 from judging.asking.paid_requests import PaidRequest
-from judging.asking.prices import Prices, cost_at, token_limit
-from judging.asking.wire import ModelReply
+from judging.asking.prices import MOST_COST, SMALLEST, Prices, cost_at, token_limit
+from judging.asking.wire import ModelReply, ProviderCount
 from judging.models import PaidRow
 from judging.prompts import Message
 
@@ -93,12 +93,15 @@ def bill_reply(request: PaidRequest, answer: ModelReply) -> Bill:
     """What a reply is booked at. Without a price, only its tokens are stored."""
     asked, price = request.prices.get(request.model), served_price(request.model, answer.served_model, request.prices)
     counted: dict[str, Any] = {"tokens_in": _stored(answer.tokens_in), "tokens_out": _stored(answer.tokens_out)}
-    if asked is None or not any((*asked, *(price or ()))):
-        return Bill(**counted, cost=None if asked is None else Decimal(0))
-    stated = _stated(price or asked, answer.billed_in, answer.tokens_out)
+    if asked is None:
+        return Bill(**counted)
+    # Where nothing has a price, as on a server of one's own, another name of the model is no other price.
+    is_free = not any(any(known) for known in request.prices.values())
+    if (is_free or not any((*asked, *(price or asked)))) and not answer.stated_cost and (is_free or price):
+        return Bill(**counted, cost=Decimal(0))
+    stated = _stated(request, price or asked, answer.counted)
     larger = max((cost for cost in (stated, request.worst_case) if cost is not None), default=None)
-    limit = token_limit(request.parameters)
-    if excess := _excess(answer.tokens_in, answer.tokens_out, request.most_tokens, limit):
+    if excess := _excess(request, answer, price or asked):
         return Bill(**counted, cost=larger, doubt=Doubt.TOO_MANY, stops=excess)
     named = {"served": answer.served_model[:80], "asked": request.model[:80]}
     if price is None:
@@ -122,26 +125,43 @@ def bill_failure(request: PaidRequest, failure: ProviderUnavailable | ProviderRe
 
     The worst case where it may have been paid, and what the body of the error counts, if that is more.
     """
-    price, worst_case = request.prices.get(request.model), request.worst_case
+    counted, worst_case = failure.counted, request.worst_case
+    price = request.prices.get(request.model)
     if price is None or worst_case is None:
         return Bill(cost=None)
-    stated = _stated(price, *failure.counted)
+    served = served_price(request.model, counted.model, request.prices) or price
+    stated = _stated(request, max(price, served, key=sum), counted)
     if stated is not None and stated > worst_case:
         excess = _("The provider bills more than was declared, for a request that it did not answer.")
         remedy = _("Check its bill before you resume the run.")
         return Bill(cost=stated, doubt=Doubt.TOO_MANY, stops=f"{excess} {remedy}")
-    if failure.maybe_paid or stated:
+    if failure.maybe_paid or counted:
         return Bill(cost=worst_case, estimated=True, doubt=Doubt.UNCOUNTED)
     return Bill(cost=Decimal(0), doubt=Doubt.FAILED if (failure.status or 0) >= 500 else Doubt.NONE)
 
 
-def _stated(price: tuple[Decimal, Decimal], into: int | None, out: int | None) -> Decimal | None:
-    """What the provider's own count comes to; None without a count."""
-    return None if into is None or out is None else cost_at(price, into, out)
+def _stated(request: PaidRequest, price: tuple[Decimal, Decimal], counted: ProviderCount) -> Decimal | None:
+    """What the provider's own count comes to: its tokens at the price, or the cost that it states if that is more; None
+    without a count. Tokens beyond the bounds that are of neither the request nor the reply cost the higher price."""
+    costs, into, out = [], counted.into, counted.out or 0
+    if into is not None and counted.out is not None:
+        costs.append(cost_at(price, into, out))
+    into = request.most_tokens if into is None else into
+    if counted.cost:
+        costs.append(min(MOST_COST, counted.cost).quantize(SMALLEST, rounding=ROUND_UP))
+    limit = token_limit(request.parameters)
+    if counted.most is not None and limit is not None and counted.most > max(into + out, request.most_tokens + limit):
+        costs.append(cost_at(price, into, 0) + cost_at((max(price), max(price)), counted.most, 0))
+    elif limit is not None and out > limit:
+        costs.append(cost_at(price, into, out))
+    return max(costs, default=None)
 
 
-def _excess(into: int | None, out: int | None, most: int, limit: int | None) -> str:
-    """The sentence about a count that is larger than it can be; empty otherwise."""
+def _excess(request: PaidRequest, answer: ModelReply, price: tuple[Decimal, Decimal]) -> str:
+    """The sentence about a count or a cost that is larger than it can be; empty otherwise."""
+    into, out, most, limit = answer.tokens_in, answer.tokens_out, request.most_tokens, token_limit(request.parameters)
+    if answer.most_counted is not None and limit is not None and answer.most_counted > most + limit:
+        out = max(out or 0, answer.most_counted - most)  # at least: the request can have no more
     sentence = ""
     if out is not None and limit is not None and out > limit:
         sentence = _(
@@ -151,6 +171,11 @@ def _excess(into: int | None, out: int | None, most: int, limit: int | None) -> 
         sentence = _(
             "The provider bills more than was declared: it counts %(counted)d tokens in a request of %(most)d at most."
         ) % {"counted": into, "most": most}
+    elif answer.stated_cost and limit is not None and answer.stated_cost > cost_at(price, most, limit):
+        sentence = _(
+            "The provider bills more than was declared: it states a cost of $%(stated)s for a request of $%(most)s at "
+            "most."
+        ) % {"stated": f"{answer.stated_cost:f}"[:20], "most": f"{cost_at(price, most, limit).normalize():f}"}
     return f"{sentence} {_('Check its bill before you resume the run.')}" if sentence else ""
 
 

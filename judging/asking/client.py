@@ -35,7 +35,17 @@ from judging.asking.refused_parts import (
     next_guess,
     refused_part,
 )
-from judging.asking.wire import ErrorWords, ModelReply, Question, Wire, json_object, read_stored, wire_of
+from judging.asking.wire import (
+    NOTHING_COUNTED,
+    ErrorWords,
+    ModelReply,
+    ProviderCount,
+    Question,
+    Wire,
+    json_object,
+    read_stored,
+    wire_of,
+)
 from judging.prompts import Message
 from judging.replies import CUT_OFF
 
@@ -62,8 +72,8 @@ _GAVE_UP: Final = frozenset({408, 504, 524})  # statuses of a timeout: the reque
 class ProviderUnavailable(Exception):
     """No reply this time: rate limit, server error, timeout, lost connection. Try again, after ``retry_after``.
 
-    ``maybe_paid`` says that the provider may have worked and count it, and ``counted`` the tokens in and out that an
-    error counts; ``body`` is what came, shortened, where that can't be read as a reply."""
+    ``maybe_paid`` says that the provider may have worked and count it, and ``counted`` what an error counts;
+    ``body`` is what came, shortened, where that can't be read as a reply."""
 
     def __init__(
         self,
@@ -74,7 +84,7 @@ class ProviderUnavailable(Exception):
         body: str = "",
         quotas: Mapping[str, Quota] | None = None,
         status: int | None = None,
-        counted: tuple[int | None, int | None] = (None, None),
+        counted: ProviderCount = NOTHING_COUNTED,
     ) -> None:
         super().__init__(reason)
         self.reason = reason
@@ -98,7 +108,7 @@ class ProviderRefused(Exception):
         status: int | None = None,
         fatal: bool = False,
         maybe_paid: bool = False,
-        counted: tuple[int | None, int | None] = (None, None),
+        counted: ProviderCount = NOTHING_COUNTED,
     ) -> None:
         super().__init__(reason)
         self.reason = reason
@@ -570,8 +580,10 @@ def _sort(connection: Connection, response: httpx2.Response, sent: SentParts | N
         stated = json.loads(stated)
     words = connection.wire.read_error(stated)
     words = replace(words, message=words.message or response.text or f"Error code: {status}")
-    counted = _counted(connection.wire, json_object(stated))
-    if counted[1]:  # tokens of a reply were billed: no other form of the request is tried, each would be billed, too
+    counted = connection.wire.read(json_object(stated)).counted
+    if (
+        counted.out or counted.cost
+    ):  # a reply was billed: no other form of the request is tried, each would be billed, too
         sent = None
     if sent and (what := refused_part(status=status, stated=stated, message=words.message, sent=sent)):
         raise Unsupported(what) from None
@@ -585,12 +597,6 @@ def _sort(connection: Connection, response: httpx2.Response, sent: SentParts | N
     if sent and unnamed and isinstance(failure, ProviderRefused):
         raise _Unnamed(failure, sent) from None
     raise failure from None
-
-
-def _counted(wire: Wire, body: Mapping[str, Any]) -> tuple[int | None, int | None]:
-    """The tokens in and out that the body of an error bills, as that of a reply does."""
-    counted = wire.read(body)
-    return counted.billed_in, counted.tokens_out
 
 
 def _redirected(connection: Connection, response: httpx2.Response) -> str:
@@ -608,7 +614,7 @@ def _failure(
     status: int,
     headers: Mapping[str, str],
     maybe_paid: bool = False,
-    counted: tuple[int | None, int | None] = (None, None),
+    counted: ProviderCount = NOTHING_COUNTED,
 ) -> ProviderUnavailable | ProviderRefused:
     """What an error means; ``maybe_paid``: it came as a reply, with the status 200."""
     reason = f"{status} {words.code}: {words.message}"[:400]
@@ -645,7 +651,7 @@ def _reply(connection: Connection, response: httpx2.Response) -> tuple[ModelRepl
             status=code if isinstance(code, int) and 400 <= code < 600 else 500,
             headers=response.headers,
             maybe_paid=True,
-            counted=_counted(wire, reply),
+            counted=wire.read(reply).counted,
         )
     return _kept(wire.read(reply), reply, len(response.content))
 
@@ -672,7 +678,7 @@ def batch_answer(entry: Mapping[str, Any], *, request: OutgoingRequest) -> Provi
         status=500 if was_paid or not isinstance(status, int) else status,
         headers={},
         maybe_paid=was_paid,
-        counted=_counted(wire, reply),
+        counted=wire.read(reply).counted,
     )
 
 

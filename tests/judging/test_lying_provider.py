@@ -94,6 +94,47 @@ class TestBills:
         assert outcome.due <= CAP
         assert "for a request that it did not answer" in of_run(cast)[0].reason
 
+    @pytest.mark.parametrize(
+        "lie",
+        [
+            "usage_comma_x32",
+            "usage_fraction_x32",
+            "other_names_x32",
+            "unknown_names_x32",
+            "total_alone_x32",
+            "reasoning_apart_x32",
+            "stated_cost_x32",
+        ],
+    )
+    def test_a_bill_counts_in_whatever_form_the_reply_states_it(self, cast: Cast, address: str, lie: str) -> None:
+        outcome = asked_under_cap(address, lie, cast.kassa)
+        assert (outcome.state, outcome.sent, outcome.is_kept) == ("paused", WITHIN_TWO_CALLS, True)
+        assert outcome.due <= outcome.booked < outcome.due + Decimal("0.1")
+        run, page, _shown = of_run(cast)
+        for words in (run.reason, page):
+            assert "The provider bills more than was declared" in words
+        assert set(Attempt.objects.values_list("doubt", flat=True)) == {"too_many"}
+
+    def test_an_error_that_names_a_dearer_model_is_booked_at_its_price(self, cast: Cast, address: str) -> None:
+        outcome = asked_under_cap(address, "error_dearer", cast.kassa)
+        assert (outcome.state, outcome.sent) == ("paused", WITHIN_TWO_CALLS)
+        assert outcome.booked == outcome.due
+
+    @pytest.mark.parametrize(
+        ("prices", "ends"),
+        [({MODEL: [0, 0]}, "finished"), ({MODEL: [0, 0], DEARER: [200, 6000]}, "paused")],
+    )
+    def test_a_free_model_is_replaced_by_none_without_a_price(
+        self, cast: Cast, address: str, settings: Any, prices: dict[str, Any], ends: str
+    ) -> None:
+        """Where nothing has a price, as on a server of one's own, names do not matter."""
+        run = begun(cast, declared(address, settings, "undeclared_organisation", prices=prices), 40)
+        work_sessions.work_on_run(run.pk)
+        run.refresh_from_db()
+        assert ("paused" if run.state == "paused" else "finished" if runs.run_progress(run).finished else "") == ends
+        if ends == "paused":
+            assert f"“acme/{UNDECLARED}” instead of “{MODEL}”, and no price is declared for it" in run.reason
+
     @pytest.mark.parametrize("lie", ["x32_later", "batch_x32_later"])
     def test_a_provider_that_was_honest_first_keeps_the_cap_too(self, cast: Cast, address: str, lie: str) -> None:
         outcome = asked_under_cap(address, lie, cast.kassa)

@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from analytics.stats.cli import options
+from analytics.stats.core.identifiers import normal_identifier
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -106,7 +107,9 @@ def _add_shared_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="ratings, one a row: .csv, .tsv, .jsonl or .parquet")
     columns = parser.add_argument_group("columns of the file")
     for name in COLUMN_OPTIONS:
-        columns.add_argument(f"--{name}", metavar="NAME", dest=f"column_{name}", help=f"the column of the {name}")
+        columns.add_argument(
+            f"--{name}", type=normal_identifier, metavar="NAME", dest=f"column_{name}", help=f"the column of the {name}"
+        )
     scores = parser.add_argument_group("scores and raters")
     scores.add_argument("--level", choices=("nominal", "ordinal", "interval", "ratio"), help="level of measurement")
     scores.add_argument("--scale", type=options.name_list, metavar="0,1,2", help="all points of the scale, in order")
@@ -119,9 +122,15 @@ def _add_shared_options(parser: argparse.ArgumentParser) -> None:
     scores.add_argument("--positional", action="store_true", help="raters are anonymous slots, not persons")
     scores.add_argument("--raters-as", choices=("these", "sample"), default="these", help="these: intervals speak for"
                         " these raters; sample: for raters like these, of whom these are a sample")  # fmt: skip
-    scores.add_argument("--broken-rationale", metavar="COLUMN", help="leave out ratings with true in this column")
     scores.add_argument(
-        "--critical", metavar="COLUMN", help="leave out items and criteria that anybody marks true in this column, and"
+        "--broken-rationale",
+        type=normal_identifier,
+        metavar="COLUMN",
+        help="leave out ratings with true in this column",
+    )
+    scores.add_argument(
+        "--critical", type=normal_identifier, metavar="COLUMN",
+        help="leave out items and criteria that anybody marks true in this column, and"
         " what is then left with one rating"
     )  # fmt: skip
     cells = parser.add_argument_group("cells")

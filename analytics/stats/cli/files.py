@@ -107,13 +107,17 @@ class RatingsFile:
         import pandas as pd
 
         try:
-            return pd.read_parquet(io.BytesIO(self.content)), lambda row: row + 1
+            frame = pd.read_parquet(io.BytesIO(self.content))
+            frame = frame.rename(columns=lambda name: normal_identifier(str(name)))
         except ImportError as error:
             raise TableError(
                 [TableProblem(None, "reading Parquet needs pyarrow: pip install 'panelbench[parquet]'")]
             ) from error
         except Exception as error:  # pyarrow has no common parent for what a broken file raises
             raise TableError([TableProblem(None, f"is not a Parquet file: {error}")]) from error
+        if not frame.columns.is_unique:
+            raise TableError([TableProblem(None, "two columns have the same name")])
+        return frame, lambda row: row + 1
 
 
 class BrokenRowsError(ValueError):
@@ -162,7 +166,7 @@ def _delimited(text: str, delimiter: str, quoting: Quoting) -> tuple[pd.DataFram
     header = next(csv.reader(io.StringIO(text), delimiter=delimiter, quoting=quoting), None)
     if not header:
         raise TableError([TableProblem(None, "the file is empty")])
-    header = [name.strip() for name in header]
+    header = [normal_identifier(name) for name in header]
     if len(set(header)) != len(header):
         raise TableError([TableProblem(None, "two columns have the same name")])
     _refuse_ragged(text, delimiter, quoting, len(header))
@@ -252,7 +256,7 @@ def _json_object(line: str) -> dict[str, Any]:
         raise ValueError("is not a JSON object")
     if "\\u" in line and not _is_whole(record):
         raise ValueError("holds half a character (a surrogate without its other half)")
-    return record
+    return _named_once([(normal_identifier(name), value) for name, value in record.items()])
 
 
 def _whole(digits: str) -> int | str:

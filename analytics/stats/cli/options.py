@@ -158,7 +158,9 @@ def add_jury_rule(parser: ArgumentParser) -> None:
 
 def add_length(parser: ArgumentParser) -> None:
     """Add --length: the column for the audit of verbosity."""
-    parser.add_argument("--length", metavar="COLUMN", help="the item's length or text: does it move the judge?")
+    parser.add_argument(
+        "--length", type=normal_identifier, metavar="COLUMN", help="the item's length or text: does it move the judge?"
+    )
 
 
 def add_pivot(parser: ArgumentParser, default: str) -> None:

@@ -5,8 +5,11 @@ Parameters of judges have the names of OpenAI's API; a wire says which of them i
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from functools import cache
 from importlib import import_module
 from typing import Any, Final, Protocol
@@ -43,11 +46,31 @@ class WrittenRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ProviderCount:
+    """What a provider counts of a request: tokens as it bills them, the largest number of tokens anywhere in its count
+    (`most`), and the USD and the model that it states."""
+
+    into: int | None = None
+    out: int | None = None
+    most: int | None = None
+    cost: Decimal | None = None
+    model: str = ""
+
+    def __bool__(self) -> bool:
+        """Whether anything was billed."""
+        return any((self.into, self.out, self.most, self.cost))
+
+
+NOTHING_COUNTED: Final = ProviderCount()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ModelReply:
     """What a model replied, whatever its API: this is stored, and read by everything after it.
 
     `finish_reason` is in OpenAI's words where the API's word means the same (stop, length, content_filter, tool_calls).
     `surcharge`: how many tokens more are billed than `tokens_in` counts, because some of them cost more than the price.
+    `most_counted` and `stated_cost` are those of `ProviderCount`, and serve the bill only.
     """
 
     text: str
@@ -59,12 +82,25 @@ class ModelReply:
     served_model: str
     request_id: str = ""
     surcharge: int | None = None
+    most_counted: int | None = field(default=None, compare=False)
+    stated_cost: Decimal | None = field(default=None, compare=False)
     tokens: tuple[LoggedToken, ...] = field(default=(), repr=False)
 
     @property
     def billed_in(self) -> int | None:
         """Tokens of the request as they are billed; None without a count."""
         return None if self.tokens_in is None else self.tokens_in + (self.surcharge or 0)
+
+    @property
+    def counted(self) -> ProviderCount:
+        """What the provider counts."""
+        return ProviderCount(
+            into=self.billed_in,
+            out=self.tokens_out,
+            most=self.most_counted,
+            cost=self.stated_cost,
+            model=self.served_model,
+        )
 
     @property
     def stored(self) -> dict[str, Any]:
@@ -80,7 +116,9 @@ class ModelReply:
         return replace(self, **texts, refusal=refusal, tokens=())
 
 
-_PLAIN: Final = tuple(name for name in ModelReply.__dataclass_fields__ if name != "tokens")
+_PLAIN: Final = tuple(
+    name for name in ModelReply.__dataclass_fields__ if name not in ("tokens", "most_counted", "stated_cost")
+)
 
 
 def read_stored(stored: Mapping[str, Any]) -> ModelReply:
@@ -150,13 +188,44 @@ def json_objects(value: Any) -> list[dict[str, Any]]:
     return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
 
 
+_WRITTEN: Final = re.compile(r"\d{1,3}(?:[,_\s]\d{3}){1,5}|\d{1,18}(?:\.\d{1,9})?", re.ASCII)
+_NO_COUNT: Final = re.compile(r"cost|price|time|second|limit|remaining|context|per_|max", re.IGNORECASE)
+_COSTS: Final = ("cost", "total_cost", "estimated_cost")
+_LARGEST_COUNT: Final = 10**18
+
+
 def as_count(value: Any) -> int | None:
-    """A count of tokens, also as 12.0 or "12"; None of anything else."""
-    if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) <= 18:
-        return int(value)
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
+    """A count of tokens, also as 12.0, 11.5 (rounded up), "12" or "12,000"; None of anything else."""
+    if isinstance(value, str) and _WRITTEN.fullmatch(value.strip()):
+        value = float(re.sub(r"[,_\s]", "", value)) if "." in value else int(re.sub(r"[,_\s]", "", value))
+    if isinstance(value, float) and not math.isnan(value):
+        value = math.ceil(min(value, _LARGEST_COUNT)) if value >= 0 else None
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+def most_counted(usage: Any) -> int | None:
+    """The largest number of tokens in a provider's count, under whatever name that speaks of tokens; None without any.
+
+    An honest one is never larger than the request and the reply together.
+    """
+    return max(_token_counts(usage, 0), default=None)
+
+
+def _token_counts(usage: Any, depth: int) -> Iterator[int]:
+    for name, value in json_object(usage).items():
+        if isinstance(value, dict | list) and depth < 3:
+            for part in value[:100] if isinstance(value, list) else [value]:
+                yield from _token_counts(part, depth + 1)
+        elif "token" in name.lower() and not _NO_COUNT.search(name) and (count := as_count(value)) is not None:
+            yield count
+
+
+def stated_cost(usage: Any) -> Decimal | None:
+    """The USD that a provider states beside its count, as OpenRouter, DeepInfra and Perplexity do; None without any."""
+    stated = [json_object(usage).get(name) for name in _COSTS]
+    stated += [part.get("total_cost") for part in map(json_object, stated)]
+    known = [value for value in stated if isinstance(value, int | float) and not isinstance(value, bool)]
+    return max((Decimal(str(value)) for value in known if math.isfinite(value) and value > 0), default=None)
 
 
 def as_logprob(value: Any) -> float | None:

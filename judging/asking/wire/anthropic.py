@@ -16,6 +16,7 @@ from judging.asking.wire import (
     complaint_in,
     json_object,
     json_objects,
+    most_counted,
 )
 from judging.replies import VERDICTS_TOOL, plain_text
 
@@ -133,6 +134,7 @@ class AnthropicWire:
             surcharge=_surcharge(counts),
             served_model=plain_text(reply.get("model")),
             request_id=plain_text(reply.get("id"))[:200],
+            most_counted=most_counted(counts),
         )
 
     def read_error(self, stated: Any) -> ErrorWords:

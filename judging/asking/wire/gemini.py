@@ -19,6 +19,7 @@ from judging.asking.wire import (
     complaint_in,
     json_object,
     json_objects,
+    most_counted,
 )
 from judging.probabilities import LoggedToken
 from judging.replies import plain_text
@@ -171,7 +172,8 @@ class GeminiWire:
         blocked = plain_text(json_object(reply.get("promptFeedback")).get("blockReason"))
         ending = plain_text(candidate.get("finishReason"))
         finish_reason = "content_filter" if blocked and not candidate else _ENDINGS.get(ending, ending.lower())
-        into, out = _usage(json_object(reply.get("usageMetadata")))
+        counts = json_object(reply.get("usageMetadata"))
+        into, out = _usage(counts)
         refusal = f"blockReason: {blocked}" if blocked and not candidate else ""
         if finish_reason == "content_filter" and not refusal:
             refusal = plain_text(candidate.get("finishMessage")) or f"finishReason: {ending}"
@@ -184,6 +186,7 @@ class GeminiWire:
             tokens_out=out,
             served_model=plain_text(reply.get("modelVersion")),
             request_id=plain_text(reply.get("responseId"))[:200],
+            most_counted=most_counted(counts),
             tokens=_logged_tokens(json_object(candidate.get("logprobsResult"))),
         )
 

@@ -19,6 +19,8 @@ from judging.asking.wire import (
     complaint_in,
     json_object,
     json_objects,
+    most_counted,
+    stated_cost,
 )
 from judging.probabilities import LoggedToken
 from judging.replies import VERDICTS_TOOL, answer_text, plain_text
@@ -42,11 +44,22 @@ def _logged_tokens(content: Any) -> tuple[LoggedToken, ...]:
     )
 
 
-def _usage(reply: Mapping[str, Any]) -> tuple[int | None, int | None]:
-    """The tokens in and out that a provider counts. Some leave reasoning out of the reply's, and count it in total."""
-    counts = json_object(reply.get("usage"))
-    into, out = as_count(counts.get("prompt_tokens")), as_count(counts.get("completion_tokens"))
+_INTO: Final = ("prompt_tokens", "input_tokens", "promptTokens", "inputTokens")
+_OUT: Final = ("completion_tokens", "output_tokens", "completionTokens", "outputTokens")
+
+
+def _usage(counts: Mapping[str, Any]) -> tuple[int | None, int | None]:
+    """The tokens in and out that a provider counts, by the names of several servers. Some leave reasoning out of the
+    reply's, and count it in total or in the details."""
+    into, out = (
+        max((count for name in names if (count := as_count(counts.get(name))) is not None), default=None)
+        for names in (_INTO, _OUT)
+    )
     total = as_count(counts.get("total_tokens"))
+    if out is not None:
+        details = (json_object(counts.get(f"{name}_details")) for name in _OUT[:2])
+        reasoning = max(as_count(detail.get("reasoning_tokens")) or 0 for detail in details)
+        out = out + reasoning if reasoning > out else out
     if into is not None and out is not None and total is not None:
         out = max(out, total - into)
     return into, out
@@ -86,7 +99,8 @@ class OpenAIWire:
         """The first choice."""
         choices = reply.get("choices")
         choice = json_object(choices[0] if isinstance(choices, list) and choices else None)
-        message, (into, out) = json_object(choice.get("message")), _usage(reply)
+        message, counts = json_object(choice.get("message")), json_object(reply.get("usage"))
+        into, out = _usage(counts)
         return ModelReply(
             text=answer_text(message),
             finish_reason=plain_text(choice.get("finish_reason")) or None,
@@ -96,6 +110,8 @@ class OpenAIWire:
             tokens_out=out,
             served_model=plain_text(reply.get("model")),
             request_id=plain_text(reply.get("id"))[:200],
+            most_counted=most_counted(counts),
+            stated_cost=stated_cost(counts),
             tokens=_logged_tokens(json_object(choice.get("logprobs")).get("content")),
         )
 

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 def _configure_correct(parser: argparse.ArgumentParser) -> None:
     """Options of this subcommand alone."""
     options.add_judge(parser, "the judge that scored all items")
-    parser.add_argument("--stratum", metavar="COLUMN", help="also PPI++ within the values of this column, weighted by"
+    parser.add_argument("--stratum", type=normal_identifier, metavar="COLUMN",
+                        help="also PPI++ within the values of this column, weighted by"
                         " their share of the items")  # fmt: skip
     parser.add_argument("--generators", type=options.name_list, metavar="A,B", help="also the difference A - B on"
                         " parallel items, those of one cluster and language")  # fmt: skip

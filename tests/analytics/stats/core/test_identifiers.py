@@ -67,6 +67,34 @@ def test_the_command_line_finds_a_judge_named_in_the_other_form(
     assert run_command(["agreement", str(path), "--raters", normalize("NFD", "Zoë,Élise"), "--bootstrap", "0"]) == 0
 
 
+@pytest.mark.parametrize("kind", ["csv", "tsv", "jsonl", "parquet"])
+@pytest.mark.parametrize("form", FORMS)
+def test_a_column_is_found_in_either_form(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str, form: Form
+) -> None:
+    other: Form = "NFC" if form == "NFD" else "NFD"
+    names = {"item": "énoncé", "rater": "évaluateur", "score": "qualité", "criterion": "critère"}
+    named = frame("NFD").rename(columns={ours: normalize(form, name) for ours, name in names.items()})
+    named = named.assign(**{normalize(form, "tâche"): ["é", "b"] * 8})
+    path = tmp_path / f"ratings.{kind}"
+    if kind == "jsonl":  # the names of each second record are in the other form
+        records = [
+            {normalize(other if place % 2 else form, name): value for name, value in record.items()}
+            for place, record in enumerate(named.to_dict("records"))
+        ]
+        path.write_text("\n".join(json.dumps(record) for record in records), encoding="utf-8")
+    elif kind == "parquet":
+        pytest.importorskip("pyarrow")
+        named.to_parquet(path)
+    else:
+        named.to_csv(path, index=False, sep="\t" if kind == "tsv" else ",")
+    columns = [part for ours, name in names.items() for part in (f"--{ours}", normalize(other, name))]
+    options = [*columns, "--by", normalize(other, "tâche"), "--bootstrap", "0", "--format", "json"]
+    assert run_command(["agreement", str(path), *options]) == 0
+    cells = json.loads(capsys.readouterr().out)["estimates"]
+    assert {cell["tâche"] for cell in cells} == {"é", "b"}
+
+
 def test_declared_scales_belong_to_a_criterion_in_either_form() -> None:
     from analytics.stats.core.scales import scale_of
 
