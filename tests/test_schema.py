@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import closing
 from typing import Any
@@ -92,3 +93,19 @@ def test_the_documentation_is_served_under_our_content_policy(cast: Cast) -> Non
     page = Client().get("/api/docs/")
     assert page.status_code == 200
     assert "'unsafe-inline'" not in page.headers["Content-Security-Policy"]
+
+
+def test_every_address_of_the_api_answers_what_it_allows(cast: Cast) -> None:
+    """OPTIONS, which browsers and generated clients send, was a 500 at the documentation."""
+    parts = access.furnish(cast)
+    _token, secret = tokens.issue(user=cast.aino, name="options", scope=Scope.WRITE)
+    client = Client(raise_request_exception=False, headers={"authorization": f"Bearer {secret}"})
+    routes = [route.pattern for route in access.routes() if route.pattern.startswith("api/")]
+    assert len(routes) > 100
+    answers = {}
+    for pattern in routes:
+        address = re.sub(r"<\w+:(\w+)>", lambda part: str(parts.get(part[1], 1)), pattern)
+        answers[pattern] = client.options(f"/{address}").status_code
+    wrong = {pattern: status for pattern, status in answers.items() if status not in (200, 204, 404)}
+    assert set(wrong) <= {"api/docs/"}, wrong
+    assert list(answers.values()).count(200) > 0.9 * len(answers)

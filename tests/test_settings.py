@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import secrets
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -87,6 +90,8 @@ def test_the_deploy_check_has_nothing_to_say_of_the_documented_setup(tmp_path: P
         "SESSION_HOUR": "SESSION_HOURS",
         "WEBHOOKS_NETWORKS": "WEBHOOK_NETWORKS",
         "panelbench_secure": "PANELBENCH_SECURE",
+        "PANELBENCH_LOG_LEVEL": "LOG_LEVEL",
+        "PANELBENCH_SECRET_KEY": "SECRET_KEY",
     }.items(),
 )
 def test_a_misspelt_name_of_a_variable_is_said_with_the_nearest_one(tmp_path: Path, name: str, meant: str) -> None:
@@ -96,6 +101,22 @@ def test_a_misspelt_name_of_a_variable_is_said_with_the_nearest_one(tmp_path: Pa
         assert name in shown.stderr and meant in shown.stderr
         shown = panelbench("web", "--port", "1", "--host", "203.0.113.1", cwd=tmp_path, **{name: "x"})
         assert f"panelbench: the variable {name} is not known and not read. Did you mean {meant}?" in shown.stderr
+
+
+def test_a_misspelt_name_in_a_file_is_said_although_docker_compose_passes_it_to_nobody() -> None:
+    written = (
+        "# SESION_HOURS=1\n\nSECRET_KEY='x y'\nexport SESSION_HOUR=77\nALOWED_HOSTS=\"a,b\"\nPOSTGRES_PASSWORD=p=q\n"
+    )
+    command = [sys.executable, "-m", "panelbench.cli", "variables"]
+    shown = subprocess.run(command, input=written, capture_output=True, text=True, check=False)
+    assert (shown.returncode, shown.stderr) == (1, "")
+    assert re.findall(r"the variable (\w+) .* Did you mean (\w+)", shown.stdout) == [
+        ("ALOWED_HOSTS", "ALLOWED_HOSTS"),
+        ("SESSION_HOUR", "SESSION_HOURS"),
+    ]
+    example = (Path(__file__).parents[1] / ".env.example").read_text(encoding="utf-8")
+    right = subprocess.run(command, input=example.replace("# ", ""), capture_output=True, text=True, check=False)
+    assert (right.returncode, right.stdout) == (0, ""), "every variable of the example is known"
 
 
 def test_variables_of_others_are_none_of_ours() -> None:

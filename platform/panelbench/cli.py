@@ -21,6 +21,7 @@ panelbench up        start web, worker and beat on this machine
 panelbench demo      the same, with a demo project and a simulated judge
 panelbench web       only the web server, for a container of its own
 panelbench provider  only the simulated, OpenAI-compatible provider
+panelbench variables whether a file such as .env, on standard input, names a variable that nobody reads
 panelbench stats     the statistics over plain files, no database needed
 panelbench COMMAND   any of the commands below
 """
@@ -108,6 +109,15 @@ def _provider(arguments: Sequence[str]) -> int:
     instance.run_provider(*arguments)
 
 
+def _variables(_arguments: Sequence[str]) -> int:
+    """docker-compose passes only the names in its file, so that no container can notice a misspelt one in .env."""
+    from panelbench import environment
+
+    for sentence in (sentences := environment.misspelt_names(environment.variables_in(sys.stdin))):
+        print(sentence)
+    return int(bool(sentences))
+
+
 def _stats(arguments: Sequence[str]) -> int:
     from analytics.stats.cli import commandline
 
@@ -127,6 +137,7 @@ OWN_COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
     "demo": _demo,
     "web": _web,
     "provider": _provider,
+    "variables": _variables,
     "stats": _stats,
 }
 

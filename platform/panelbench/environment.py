@@ -13,7 +13,7 @@ import logging
 import os
 import re
 import secrets as random_secrets
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -62,14 +62,25 @@ def misspelt_names(variables: Mapping[str, str]) -> list[str]:
         if name in KNOWN or name in keys or name.startswith(READ_ELSEWHERE):
             continue
         is_ours = name.upper().startswith(OWN_PREFIX)
-        near = difflib.get_close_matches(
-            name.upper(), KNOWN if is_ours else unset, n=1, cutoff=0.5 if is_ours else ALIKE
+        without_prefix = name.upper().removeprefix(OWN_PREFIX)
+        near = (
+            [without_prefix]
+            if is_ours and without_prefix in KNOWN
+            else difflib.get_close_matches(
+                name.upper(), KNOWN if is_ours else unset, n=1, cutoff=0.5 if is_ours else ALIKE
+            )
         )
         if near:
             found.append(f"the variable {name} is not known and not read. Did you mean {near[0]}?")
         elif is_ours:
             found.append(f"the variable {name} is not known and not read. docs/operations.md lists those that are.")
     return found
+
+
+def variables_in(lines: Iterable[str]) -> dict[str, str]:
+    """The variables of a file with lines NAME=value, as docker-compose and systemd read it."""
+    pairs = (line.strip().removeprefix("export ").partition("=") for line in lines)
+    return {name.strip(): value.strip().strip("'\"") for name, _equals, value in pairs if name and name[0] != "#"}
 
 
 class Environment:
