@@ -20,7 +20,7 @@ from unicodedata import normalize
 
 from django.apps import apps
 from django.db import InterfaceError, OperationalError, models, transaction
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -101,7 +101,7 @@ def delete_project(*, project: Project, name: str, actor: User) -> ProjectDeleti
             raise Refused(_("This project has just been deleted by another lead."), code="deleted")
         deletion = ProjectDeletion.objects.create(project=held, deleted_by=actor, archived_before=held.archived_at)
         Project.objects.filter(pk=held.pk, archived_at=None).update(archived_at=deletion.deleted_at)
-        jobs.cancel_all(project=held, sentence=_("This was cancelled because the project was deleted."))
+        jobs.cancel_all(project=held, sentence=str(jobs.PROJECT_DELETED))
         for stop in people.stops:
             stop(held, _("The project was deleted."))
         members = list(Membership.objects.select_for_update().filter(project=held))
@@ -117,14 +117,23 @@ def delete_project(*, project: Project, name: str, actor: User) -> ProjectDeleti
 
 
 def deleted_projects(user: User) -> models.QuerySet[ProjectDeletion]:
-    """The deletions of the projects that the user led, newest first: only these people still see something of them."""
-    led = SuspendedMembership.objects.filter(user=user, role=Role.LEAD).values("project")
-    deleted = ProjectDeletion.objects.filter(access.factor_met(user, project="project"), project__in=led)
+    """The deletions of the projects that the user led, newest first: only these people still see something of them.
+
+    Of a project whose leads have all been erased, operators do. Each has ``has_lead``.
+    """
+    leads = SuspendedMembership.objects.filter(project=OuterRef("project"), role=Role.LEAD)
+    deleted = ProjectDeletion.objects.annotate(has_lead=Exists(leads.filter(user__is_active=True)))
+    own = Q(Exists(leads.filter(user=user)))
+    if user.is_superuser:
+        own |= Q(has_lead=False)
+    deleted = deleted.filter(access.factor_met(user, project="project"), own)
     return deleted.select_related("project", "deleted_by").order_by("-pk")
 
 
 def restore_project(*, deletion: ProjectDeletion, actor: User) -> Project:
     """Bring a deleted project back as it was; paused runs and cancelled jobs are started again by hand.
+
+    The actor becomes its lead if all who led it have been erased: an operator who restores it.
 
     Refused (code ``wrong_state``) if it was restored before, or its rows are being deleted for good.
     """
@@ -150,6 +159,11 @@ def restore_project(*, deletion: ProjectDeletion, actor: User) -> Project:
             ignore_conflicts=True,  # somebody became a member by a request that began before the deletion
         )
         suspended.delete()
+        if not Membership.objects.filter(project=project, role=Role.LEAD, user__is_active=True).exists():
+            lead, _is_new = Membership.objects.update_or_create(
+                project=project, user=actor, defaults={"role": Role.LEAD}
+            )
+            audit.record(actor=actor, project=project, verb="change role", subject=lead, fields=["role"])
         Project.objects.filter(pk=project.pk).update(archived_at=current.archived_before)
         current.delete()
         audit.record(actor=actor, project=project, verb="restore project", subject=project)

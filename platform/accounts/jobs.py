@@ -51,6 +51,10 @@ ABSENT_BROKER = (
     AttributeError,
 )  # the last: Kombu, after a first message that failed
 INTERRUPTED = gettext_lazy("It was interrupted %d times and will not be tried again.")
+PROJECT_DELETED = gettext_lazy("This was cancelled because the project was deleted.")
+# The kinds that go on when their project stops: past events are still announced, and the requests of a batch are paid
+# in any case.
+GOING_ON = (Job.Kind.DELIVERIES, Job.Kind.CALLS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -186,13 +190,14 @@ def is_broker_available() -> bool:
 
 # --- doing it -------------------------------------------------------------------------------------------------------
 def take_job(subject: Any, *kinds: Job.Kind) -> Job | None:
-    """Take the lease of the waiting job of ``subject``, if it is of one of these kinds. None if the job has ended or
-    another worker has it.
+    """Take the lease of the waiting job of ``subject``, if it is of one of these kinds. None if the job has ended,
+    another worker has it, or its project was deleted: then a request that began before the deletion created the job.
     """
     lease, now = uuid4(), timezone.now()
     leased: dict[str, Any] = {"lease": lease, "lease_until": now + LEASE_TIMEOUT, "beat_at": now}
     begun: dict[str, Any] = {"state": State.RUNNING, "tries": models.F("tries") + 1, "done": 0, "started_at": now}
     waiting = Job.objects.filter(pk__in=_current(subject), kind__in=kinds, state=State.WAITING)
+    cancel_open(waiting.filter(project__deletion__isnull=False).exclude(kind__in=GOING_ON), sentence=PROJECT_DELETED)
     if not waiting.update(**leased, **begun):
         return None
     job = Job.objects.select_related("owner").get(lease=lease)
@@ -295,16 +300,14 @@ def cancel(*, job: Job, actor: User) -> None:
 
 
 def cancel_all(*, project: Project, sentence: str) -> None:
-    """Stop the open jobs of an archived project, except deliveries and batches of calls: past events are still
-    announced, and the requests of a batch are paid in any case."""
-    going_on = (Job.Kind.DELIVERIES, Job.Kind.CALLS)
-    cancel_open(Job.objects.filter(project=project).exclude(kind__in=going_on), sentence=sentence)
+    """Stop the open jobs of an archived project, except those that go on (`GOING_ON`)."""
+    cancel_open(Job.objects.filter(project=project).exclude(kind__in=GOING_ON), sentence=sentence)
 
 
-def cancel_open(listed: models.QuerySet[Job], *, sentence: str) -> None:
+def cancel_open(listed: models.QuerySet[Job], *, sentence: str | Promise) -> None:
     """Stop the open jobs among ``listed``, with a sentence that gives the reason."""
     for pk in listed.filter(state__in=Job.OPEN).values_list("pk", flat=True):
-        _cancelled(pk, sentence)
+        _cancelled(pk, str(sentence))
 
 
 def _cancelled(pk: int, sentence: str) -> bool:

@@ -56,7 +56,7 @@ def led_alone(user: User) -> list[Project]:
 def erase_user(*, user: User, actor: User | None, successor: User | None = None) -> None:
     """Erase a user permanently, in one transaction. `successor` becomes lead of the projects that only the user leads;
     without a successor these refuse it. Of those that are deleted, too, a successor can restore them then; without one
-    nobody can."""
+    only an operator can."""
     with transaction.atomic():
         account = User.objects.select_for_update().filter(pk=user.pk, erased_at=None).first()
         if account is None:
@@ -118,13 +118,18 @@ def _hand_over(user: User, successor: User | None, actor: User | None) -> None:
         audit.record(actor=actor, project=project, verb="change role", subject=member, fields=["role"])
 
 
+def deleted_led_alone(user: User) -> models.QuerySet[SuspendedMembership]:
+    """The memberships of the user in deleted projects of which they were the only lead."""
+    others = SuspendedMembership.objects.filter(role=Role.LEAD).exclude(user=user).values("project")
+    alone = SuspendedMembership.objects.filter(user=user, role=Role.LEAD).exclude(project__in=others)
+    return alone.select_related("project").order_by("project__name", "pk")
+
+
 def _hand_over_deleted(user: User, successor: User | None) -> None:
     """Let the successor restore the deleted projects that only the user led."""
     if successor is None or successor.pk == user.pk:
         return
-    others = SuspendedMembership.objects.filter(role=Role.LEAD).exclude(user=user).values_list("project", flat=True)
-    alone = SuspendedMembership.objects.filter(user=user, role=Role.LEAD).exclude(project__in=others)
-    for held in list(alone):
+    for held in list(deleted_led_alone(user)):
         if not SuspendedMembership.objects.filter(project=held.project_id, user=successor).update(role=Role.LEAD):
             SuspendedMembership.objects.filter(pk=held.pk).update(user=successor)
 

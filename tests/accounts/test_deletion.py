@@ -9,22 +9,25 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from io import StringIO
 from pathlib import Path
 from typing import Any
 from unicodedata import normalize
 
 import psycopg
 import pytest
+from celery import current_app
 from django.apps import apps
 from django.conf import settings
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.core.management import call_command
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from accounts import deletion, people, removal, tasks, tokens, webhooks
+from accounts import deletion, jobs, people, removal, tasks, tokens, webhooks
 from accounts.models import (
     AuditEntry,
     Delivery,
@@ -42,9 +45,13 @@ from accounts.models import (
 )
 from accounts.refusals import Refused
 from analytics.answers import revisions
+from analytics.exporting import transfers
+from analytics.models import Transfer
 from annotation.desk import service
+from annotation.imports import import_jobs, previews
 from annotation.models import Annotation, Annotator, Campaign, Dataset, Draft, Import, Item, Rating
 from judging import judges, runs, work_sessions
+from judging.generation import writing
 from judging.models import Attempt, GenerationPlan, JudgeRun
 from tests import access, make
 from tests.annotation import scene
@@ -270,6 +277,107 @@ class TestDeleting:
         run.refresh_from_db()
         assert run.state == "paused"
 
+    def test_a_job_that_a_late_request_creates_is_cancelled_by_its_worker(
+        self, cast: Cast, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The request was let in before the deletion, and commits after it."""
+        access.furnish(cast)
+        monkeypatch.setattr("annotation.models.content.AT_ONCE", 10)  # so a worker checks the file
+        boris = cast.client("boris")
+        boris.post("/p/kassa/imports/new/", {"files": [SimpleUploadedFile("d.csv", 'id,text\n1,"اسم õ"\n'.encode())]})
+        delete(cast)
+        known = {job.pk: jobs.job_kinds()[job.kind].subject(job) for job in Job.objects.filter(project=cast.kassa)}
+        late = {pk: subject for pk, subject in known.items() if subject is not None}
+        Job.objects.filter(pk__in=late).update(
+            state="waiting", lease=None, sentence="", ended_at=None, due_at=timezone.now()
+        )
+        Transfer.objects.update(state="waiting")
+        Import.objects.filter(job__kind="check").update(state="checking")
+        before, tries = rows_of(cast.kassa), dict(Job.objects.values_list("pk", "tries"))
+        kinds = set()
+        for job in Job.objects.filter(pk__in=late).exclude(kind__in=jobs.GOING_ON):
+            subject = jobs.job_kinds()[job.kind].subject(job)
+            current_app.tasks[jobs.job_kinds()[job.kind].task(subject)](subject.pk)
+            job.refresh_from_db()
+            assert (job.state, job.tries) == ("cancelled", tries[job.pk]), job.kind
+            assert job.sentence == "This was cancelled because the project was deleted.", job.kind
+            kinds.add(job.kind)
+        assert kinds >= {"check", "export"}
+        assert rows_of(cast.kassa) == before and not any(map(transfers.has_file, Transfer.objects.all()))
+
+    @commits
+    def test_what_a_late_request_starts_asks_no_model(self, cast: Cast, provider: RunningProvider) -> None:
+        parts = access.furnish(cast)
+        judge = judges.declare(project=cast.kassa, name="Slow", provider="simulated", model="sim-steady")
+        about = {"dataset": make.dataset(cast.kassa, 3), "rubric_version": make.rubric(cast.kassa, key="late")}
+        plan = GenerationPlan.objects.get(pk=parts["plan"])
+        delete(cast)
+        sent = provider.control()["requests"]
+        run = runs.start_judge_run(judge=judge, **about)  # its project was read before the deletion
+        assert run.state == "running" and not work_sessions.work_on_run(run.pk)
+        run.refresh_from_db()
+        assert (run.state, run.reason) == ("paused", "The project was deleted.")
+        GenerationPlan.objects.filter(pk=plan.pk).update(state="running", reason="")
+        plan.generators.update(provider="simulated", model="sim-steady")
+        generator = plan.generators.first()
+        assert generator is not None and not writing.work_on_generator(generator.pk)
+        plan.refresh_from_db()
+        assert (plan.state, plan.reason) == ("paused", "The project was deleted.")
+        assert provider.control()["requests"] == sent and not Attempt.objects.filter(call__run=run).exists()
+
+    @commits
+    @pytest.mark.parametrize("which", ["import", "export"])
+    def test_what_a_worker_is_at_leaves_nothing(self, cast: Cast, which: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("annotation.models.content.AT_ONCE", 10)  # so a worker stores it
+        if connection.vendor == "sqlite":
+            pytest.skip("has one writer")
+        make.dataset(cast.kassa, 3)
+        items, boris = Item.objects.count(), cast.client("boris")
+        if which == "export":
+            body = {"what": "items", "format": "csv"}
+            boris.post("/api/v1/projects/kassa/transfers/", body, content_type="application/json")
+        else:
+            text = "id,language,question\n" + "".join(f"d{number},et,اسم õ\n" for number in range(80))
+            boris.post("/p/kassa/imports/new/", {"files": [SimpleUploadedFile("d.csv", text.encode())]})
+            (checked,) = Import.objects.all()
+            import_jobs.carry_out_check(import_pk=checked.pk, look=previews.preview_import)
+            boris.post(f"/p/kassa/imports/{checked.pk}/store/")
+        (job,) = Job.objects.open()
+        subject = jobs.job_kinds()[job.kind].subject(job)
+
+        def work() -> None:
+            try:
+                current_app.tasks[jobs.job_kinds()[job.kind].task(subject)](subject.pk)
+            finally:
+                connection.close()
+
+        def delete_meanwhile() -> int:
+            try:
+                return cast.client("aino").post(PAGE, {"name": "Kassa"}).status_code
+            finally:
+                connection.close()
+
+        with ThreadPoolExecutor(2) as pool:
+            with psycopg.connect(database_url()) as other:
+                other.execute("LOCK TABLE annotation_item IN ACCESS EXCLUSIVE MODE")
+                working = pool.submit(work)
+                wait_for_workers(waits_for_a_lock)
+                deleting = pool.submit(delete_meanwhile)
+                if which == "export":  # an import holds the project's row until its batch of rows is stored
+                    assert deleting.result(180) == 302
+            working.result(180)
+            assert deleting.result(180) == 302
+        job.refresh_from_db()
+        subject.refresh_from_db()
+        assert not Dataset.objects.filter(state="loading").exists()
+        if job.state == "finished":  # it was faster than the deletion, which then deletes it with the rest
+            assert (which, subject.state, Item.objects.count()) == ("import", "stored", items + 80)
+            return
+        assert (job.state, subject.state, Item.objects.count()) == ("cancelled", "failed", items)
+        assert job.sentence == "This was cancelled because the project was deleted."
+        assert restore(cast) == 302
+        assert job.sentence in boris.get("/p/kassa/jobs/").content.decode()
+
     @commits
     def test_a_run_in_flight_ends_with_its_requests_booked(self, cast: Cast, provider: RunningProvider) -> None:
         judge = judges.declare(project=cast.kassa, name="Slow", provider="simulated", model="sim-steady", concurrency=4)
@@ -367,6 +475,37 @@ class TestRestoring:
         assert restore(cast, who=successor) == 302
         assert Membership.objects.get(project=cast.kassa, role=Role.LEAD).user == heir
         assert not Membership.objects.filter(user=cast.aino).exists()
+
+    def test_an_operator_restores_it_when_all_who_led_it_have_erased_their_accounts(self, cast: Cast) -> None:
+        Project.objects.filter(pk=cast.kassa.pk).update(name=NAME)
+        operator = User.objects.create_superuser("operator@panelbench.test", name="Operator")
+        there = Client()
+        there.force_login(operator)
+        delete(cast, NAME)
+        assert there.get("/p/kassa/").status_code == 404 and there.post("/p/kassa/restore/").status_code == 404
+        page = html.unescape(cast.client("aino").get("/me/erase/").content.decode())
+        assert "Only you can restore these deleted projects." in page and f"“{NAME}”" in page
+        said = StringIO()
+        call_command("erase_user", cast.aino.email, "--yes", stdout=said)
+        assert "They alone led these deleted projects: kassa." in said.getvalue()
+        assert 'href="/p/kassa/"' in there.get("/").content.decode()
+        page = there.get("/p/kassa/")
+        assert page.status_code == 410 and "Nobody who led it has an account any more." in page.content.decode()
+        assert cast.client("boris").get("/p/kassa/").status_code == 404 and restore(cast, who="boris") == 404
+        assert there.post("/p/kassa/restore/").status_code == 302
+        assert Membership.objects.get(project=cast.kassa, role=Role.LEAD).user == operator
+        assert Membership.objects.filter(project=cast.kassa).count() == 4
+        assert [entry.verb for entry in AuditEntry.objects.filter(project=cast.kassa)[:2]] == [
+            "restore project", "change role",
+        ]  # fmt: skip
+        assert there.get("/p/kassa/datasets/").status_code == 200
+
+    def test_it_is_deleted_for_good_when_nobody_is_left_to_restore_it(self, cast: Cast) -> None:
+        access.furnish(cast)
+        delete(cast)
+        removal.erase_user(user=cast.aino, actor=None)
+        assert deletion.purge_deleted(now=later(), seconds=600) == ["kassa"]
+        assert not Project.objects.filter(slug="kassa").exists()
 
     def test_who_needs_a_second_factor_there_needs_it_to_restore(self, cast: Cast) -> None:
         delete(cast)

@@ -112,7 +112,8 @@ def erase(request: HttpRequest) -> HttpResponse:
             logout(request)
             messages.success(request, _("Your account was erased."))
             return redirect("account_login")
-    return render(request, "accounts/erase.html", {"form": form}, status=422 if form.errors else 200)
+    context = {"form": form, "deleted": removal.deleted_led_alone(request.user)}
+    return render(request, "accounts/erase.html", context, status=422 if form.errors else 200)
 
 
 def _page(request: HttpRequest, *, form: SelfForm, profile_form: ProfileForm, status: int = 200) -> HttpResponse:

@@ -20,6 +20,7 @@ class Command(BaseCommand):
 
     def handle(self, *, email: str, successor: str | None, yes: bool, **options: Any) -> None:
         user, heir = _account(email), _account(successor) if successor else None
+        left = [] if heir else [held.project.slug for held in removal.deleted_led_alone(user)]
         if not yes and input(f"Erase {email}? This cannot be undone. Type the address again: ").strip() != email:
             raise CommandError("Nothing was erased.")
         try:
@@ -27,6 +28,11 @@ class Command(BaseCommand):
         except Refused as refused:
             raise CommandError(f"{refused.sentence} Or name one: --successor EMAIL") from None
         self.stdout.write(f"Erased account {user.pk}. Backups and files exported before still hold it.")
+        if left:
+            self.stdout.write(
+                f"They alone led these deleted projects: {', '.join(left)}. Until the 30 days are over, an operator "
+                "(superuser) finds them on the start page and can restore them."
+            )
 
 
 def _account(email: str) -> User:
