@@ -83,12 +83,14 @@ function copyTexts(root) {
 }
 
 // form[data-submits-on-change] submits when one of its controls changes. Arrow keys run through a list's choices, each a
-// change: those wait until the list is left, or for Enter. Controls within [data-together] wait until the focus leaves them
-// all. The next page shows the control that has the focus where it was.
+// change: those wait until the list is left, or for Enter. A text that was changed waits until the focus is elsewhere, and
+// controls within [data-together] until it leaves them all. The next page shows the control that has the focus where it
+// was; if it is not there any more, the one that changed.
 function submitOnChange(root) {
   const formOf = (event) => event.target.closest("form[data-submits-on-change]");
   let isPassing = false;
   let waiting = null;
+  let changed = null;
   const opened = new WeakSet();
   const settle = () => {
     const form = waiting;
@@ -104,22 +106,25 @@ function submitOnChange(root) {
   root.addEventListener("pointerdown", () => (isPassing = false));
   root.addEventListener("change", (event) => {
     opened.delete(event.target);
-    const isPassed = isPassing && event.target.matches("select");
+    changed = event.target;
+    const isLeft = event.target.matches("input:is([type='text'], :not([type]))"); // changes when the focus goes elsewhere
+    const isPassed = isLeft || (isPassing && event.target.matches("select"));
     if (isPassed || event.target.closest("[data-together]")) waiting = formOf(event);
     else formOf(event)?.requestSubmit();
   });
   root.addEventListener("focusout", (event) => {
     if (!event.target.closest("[data-together]")?.contains(event.relatedTarget)) settle();
   });
-  root.addEventListener("submit", (event) => formOf(event) && keepPlace(document.activeElement));
+  root.addEventListener("submit", (event) => formOf(event) && keepPlace([document.activeElement, changed]));
   findPlace();
 }
 
 const PLACE = "panelbench.place";
 
-function keepPlace(control) {
-  if (!control.id) return;
-  const place = { id: control.id, page: location.pathname, top: control.getBoundingClientRect().top };
+function keepPlace(controls) {
+  const places = controls.filter((control) => control?.id);
+  const tops = places.map((control) => [control.id, control.getBoundingClientRect().top]);
+  const place = { page: location.pathname, tops };
   try {
     sessionStorage.setItem(PLACE, JSON.stringify(place));
   } catch {
@@ -129,10 +134,10 @@ function keepPlace(control) {
 
 function findPlace() {
   try {
-    const { id, page, top } = JSON.parse(sessionStorage.getItem(PLACE) ?? "{}");
+    const { page, tops } = JSON.parse(sessionStorage.getItem(PLACE) ?? "{}");
     sessionStorage.removeItem(PLACE);
-    const control = page === location.pathname && document.getElementById(id);
-    if (!control) return;
+    const [id, top] = page === location.pathname ? tops.find(([name]) => document.getElementById(name)) : [];
+    const control = document.getElementById(id);
     control.focus({ preventScroll: true });
     scrollBy({ top: control.getBoundingClientRect().top - top, behavior: "instant" });
   } catch {

@@ -154,6 +154,53 @@ def test_a_guess_is_corrected_by_keyboard_and_nothing_jumps(visit: Open, cast: C
     assert not Dataset.objects.exists()
 
 
+def test_a_check_again_keeps_the_focus_and_parts_no_pair(visit: Open, cast: Cast) -> None:
+    text = ",id,language,answer\n" + "".join(f"7{n},g{n},et,Tere <br> مرحبا\n" for n in range(9))
+    page = visit(uploaded(cast, "unnamed.csv", text))
+    focused = "document.activeElement.id"
+
+    use = page.locator("#column-1")
+    use.focus()
+    page.keyboard.type("Scenario")
+    with page.expect_navigation():
+        page.keyboard.press("Tab")
+    expect(use).to_have_value("scenario")
+    assert page.evaluate(focused) == "attribute-1", "the focus is where Tab took it"
+    use.focus()
+    page.keyboard.type("Attribute")
+    with page.expect_navigation():
+        page.keyboard.press("Tab")
+    expect(use).to_have_value("")
+    assert page.evaluate(focused) == "attribute-1"
+    page.keyboard.type("vana nr")
+    with page.expect_navigation():
+        page.keyboard.press("Tab")
+    expect(page.locator("#attribute-1")).to_have_value("vana nr")
+    assert page.evaluate(focused) == "column-2", "the focus is where Tab took it"
+
+    page.get_by_text("Text to replace or remove").click()
+    first, second = page.locator("#replaced-1"), page.locator("#replacement-1")
+    first.focus()
+    page.keyboard.type("<br>")
+    page.keyboard.press("Tab")
+    page.wait_for_timeout(300)  # nothing is to happen
+    expect(second).to_be_focused()
+    page.keyboard.type("\\n")
+    with page.expect_navigation():
+        page.keyboard.press("Tab")
+    expect(first).to_have_value("<br>")
+    expect(second).to_have_value("\\n")
+    assert page.evaluate(focused) not in ("", "replaced-1"), "the focus is where Tab took it"
+
+    page.locator("#kind").focus()
+    page.keyboard.type("Ratings")
+    with page.expect_navigation():
+        page.keyboard.press("Tab")  # to the name of the dataset, which ratings do not have
+    expect(page.locator("#kind")).to_have_value("ratings")
+    expect(page.locator("#name")).to_have_count(0)
+    assert page.evaluate(focused) == "kind", "what was changed has the focus where the next control has gone"
+
+
 def test_two_tabs_store_it_once_and_the_way_back_is_safe(visit: Open, context: BrowserContext, cast: Cast) -> None:
     make.dataset(cast.kassa, name="greetings")
     address = uploaded(cast, "greetings.csv", GREETINGS.replace("nr,keel,tekst", "id,language,answer"))
