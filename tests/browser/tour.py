@@ -2,8 +2,8 @@
 
 `python -m tests.browser.tour http://127.0.0.1:8000 --out pictures` walks a running demo and keeps pictures of it, wide
 and narrow, light and dark; tests/browser/test_demo.py takes the same steps on a server of its own. With `--every-page`
-it follows every link instead, and prints what axe, the console or the eye would find wrong, light, dark, on a phone and
-right to left.
+it follows every link instead, and prints what axe, the console or the eye would find wrong, light, dark, on a phone,
+right to left, and in forced colours.
 """
 
 from __future__ import annotations
@@ -131,9 +131,9 @@ _LEADS_PAGES = {
 }
 
 
-# --- every page, in four modes ----------------------------------------------------------------------------------------
+# --- every page, in six modes -----------------------------------------------------------------------------------------
 PHONE, DESKTOP = {"width": 390, "height": 844}, {"width": 1280, "height": 900}
-MODES = ("light", "dark", "phone", "rtl")
+MODES = ("light", "dark", "phone", "rtl", "forced", "forced dark phone")
 NUMBERS = re.compile(r"(?<=[/=v])\d+|[0-9a-f]{8}-[0-9a-f-]{27}")
 NO_PAGE = re.compile(
     r"\.(csv|tsv|yaml|json|jsonl|zip|svg|png|pdf|xlsx|parquet|html)$|/file/|/files/\d+/|/download|/logout|/transfers/|^/api/"
@@ -177,12 +177,12 @@ class PageAudit:
     def faults(self, address: str, modes: Sequence[str]) -> list[str]:
         """Open the address and look at it in every mode; a line for each fault."""
         self._heard.clear()
-        self.page.emulate_media(color_scheme="light")
+        self.page.emulate_media(color_scheme="light", forced_colors="none")
         self.page.set_viewport_size(DESKTOP)
         self.page.goto(address)
         self.page.wait_for_load_state("networkidle")
         found = [f"repeated: {text}" for text in self.page.evaluate(REPEATED)]
-        found += [fault for mode in modes for fault in _faults_in(self.page, mode)]
+        found += [fault for mode in modes for fault in faults_in_mode(self.page, mode)]
         return [*self._heard, *found]
 
 
@@ -218,8 +218,10 @@ def _kind(address: str) -> str:
     return NUMBERS.sub("N", path) + "?" + "&".join(sorted(part.partition("=")[0] for part in query.split("&")))
 
 
-def _faults_in(page: Page, mode: str) -> list[str]:
-    page.emulate_media(color_scheme="dark" if "dark" in mode else "light")
+def faults_in_mode(page: Page, mode: str) -> list[str]:
+    page.emulate_media(
+        color_scheme="dark" if "dark" in mode else "light", forced_colors="active" if "forced" in mode else "none"
+    )
     page.set_viewport_size(PHONE if "phone" in mode else DESKTOP)
     direction = page.evaluate(DIRECTION)
     page.evaluate("(dir) => { document.documentElement.dir = dir }", "rtl" if "rtl" in mode else direction)
