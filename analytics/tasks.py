@@ -19,14 +19,16 @@ from judging import tasks as judging_tasks
 
 logger = logging.getLogger(__name__)
 
+PREPARING_SECONDS = 20.0  # seconds; the beat prepares studies as often
 LONGEST = {"soft_time_limit": computing.LONGEST, "time_limit": computing.LONGEST + 60}  # seconds
 
 
 # --- numbers --------------------------------------------------------------------------------------------------------
 @shared_task(**LONGEST)
 def compute_numbers(computation_pk: int) -> None:
-    """Compute numbers that were asked for."""
+    """Compute numbers that were asked for; then what else the pages of a settled campaign lack."""
     computing.carry_out_computation(computation_pk=computation_pk)
+    jobs.enqueue_task(prepare_studies.name, expires=PREPARING_SECONDS)
 
 
 @shared_task
@@ -48,7 +50,7 @@ def refresh_stale() -> None:
 def prepare_studies() -> None:
     """Ask for what pages of campaigns lack whose numbers have settled, so that nobody waits for it: Study first.
 
-    One answer of each campaign at a time, and none that failed; the next run asks for the next one.
+    One answer of each campaign at a time, and none that failed; who has computed it asks for the next one.
     """
     for campaign in preparing.settled_campaigns():
         stale = preparing.stale_questions(campaign)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from django.core.cache import caches
+from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
 from analytics.answers import revisions, snapshots
@@ -14,22 +15,23 @@ from analytics.study.campaign_pictures import CampaignPictures
 from analytics.study.choice import StudyChoice
 from analytics.study.study import CampaignStudy
 from analytics.study.usual_questions import USUAL_QUESTIONS
-from annotation.models import Campaign
+from annotation.models import Annotation, Campaign
 
 SETTLED, RECENTLY = timedelta(minutes=2), timedelta(days=2)
-"""How old the numbers over all raters are before the answers are prepared, and until when."""
+"""How old the last rating of the desk is, and at most the numbers over all raters, when the answers are prepared."""
 
 
 def settled_campaigns(now: datetime | None = None) -> list[Campaign]:
-    """The open campaigns whose numbers over all raters are current and at least `SETTLED` old, at most `RECENTLY`.
+    """The open campaigns whose numbers over all raters are current and at most `RECENTLY` old.
 
-    So much time has passed since the last rating, import or judge run that changed them. Those that `mark_as_prepared`
-    was called for in this state are left out.
+    People who rate at the desk send more soon: then the numbers must be `SETTLED` old. After an import they need not.
+    Those that `mark_as_prepared` was called for in this state are left out.
     """
     now = now or timezone.now()
+    rated = Annotation.objects.filter(campaign=OuterRef("campaign"), file_import=None, submitted_at__gt=now - SETTLED)
     stored = Snapshot.objects.filter(
+        Q(created_at__lte=now - SETTLED) | ~Exists(rated),
         **revisions.settings_identity(DEFAULT_SETTINGS),
-        created_at__lte=now - SETTLED,
         created_at__gt=now - RECENTLY,
         campaign__project__archived_at=None,
     ).exclude(campaign__state=Campaign.State.CLOSED)

@@ -117,7 +117,7 @@ def _run_web(options: argparse.Namespace, warden: Warden) -> None:
 
 def _demo_programs() -> list[Program]:
     """The program that loads the demo and, unless the operator declared a provider, the simulated provider."""
-    loading = Program(name="load_demo", function=command, arguments=("load_demo",), once=True)
+    loading = Program(name="load_demo", function=command, arguments=("load_demo", "--figures"), once=True)
     if environment.declared_providers(os.environ):
         return [loading]
     port = _free_port()
@@ -330,11 +330,11 @@ def run_beat() -> None:
     _celery("beat", "--pidfile=")
 
 
-def command(name: str) -> None:
+def command(*arguments: str) -> None:
     """Run a management command."""
     from django.core.management import execute_from_command_line
 
-    execute_from_command_line(["panelbench", name])
+    execute_from_command_line(["panelbench", *arguments])
 
 
 def run_provider(*arguments: str) -> NoReturn:

@@ -27,12 +27,14 @@ from analytics.views.agreement import AGREEMENT as AGREEMENT_PAGE
 from analytics.views.calibration import CALIBRATION
 from analytics.views.explore import QuestionForm
 from analytics.views.parts import judge_question
-from annotation import campaigns
-from annotation.models import Campaign
+from annotation import allocation, campaigns, panels
+from annotation.desk import service
+from annotation.models import Annotation, Campaign
 from judging.models import Judge
 from tests import make
 from tests.analytics import scene
 from tests.analytics.test_judge_pages import judged_campaign, text_of
+from tests.annotation import scene as desk_scene
 from tests.cast import Cast
 
 pytestmark = pytest.mark.django_db
@@ -127,13 +129,18 @@ def test_only_leads_and_researchers_read_it(cast: Cast, judged: Campaign) -> Non
 
 
 def test_what_the_page_needs_is_computed_when_ratings_have_settled(cast: Cast, judged: Campaign) -> None:
+    panel = panels.create(project=cast.kassa, name="Eesti «paneel»", language="et")
+    panels.seat(panel=panel, user=cast.maarika)
+    taken = desk_scene.taken(cast, allocation.allocate(campaign=judged, panel=panel, overlap=1))
+    service.submit(assignment=taken, key=taken.key, answers=desk_scene.ANSWERS, seconds=3)
     Snapshot.objects.filter(campaign=judged).delete()
     wanted, of_study = stale_questions(judged), study_lacks(judged)
     assert of_study and wanted[: len(of_study)] == of_study and len(wanted) > len(of_study)
     scene.compute(judged)  # the numbers over all raters, as the beat has them computed
-    tasks.prepare_studies()  # they are too young
+    tasks.prepare_studies()  # who rates at the desk sends more soon
     assert not Computation.objects.filter(campaign=judged).exists()
-    Snapshot.objects.filter(campaign=judged).update(created_at=timezone.now() - SETTLED)
+    at_the_desk = Annotation.objects.filter(campaign=judged, file_import=None)
+    at_the_desk.update(submitted_at=timezone.now() - SETTLED)  # what was imported is complete
     assert AGREEMENT_PAGE.usual_questions(judged, question_choices(judged))
     for _time in range(60):
         if not stale_questions(judged):

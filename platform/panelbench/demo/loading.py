@@ -24,7 +24,10 @@ from django.utils import timezone
 
 from accounts import people
 from accounts.models import Membership, Project, Role, User
+from analytics.answers import snapshots
 from analytics.judges import thresholds
+from analytics.questions.question import DEFAULT_SETTINGS
+from analytics.study import preparing
 from annotation import allocation, campaigns, panels, rubrics, selections
 from annotation.desk import leasing, service
 from annotation.desk.answers import Answer
@@ -79,6 +82,21 @@ def load_demo() -> list[Login]:
             project = _create_project(_document("panel.yaml"))
     _judge(project)
     return logins()
+
+
+def compute_first_figures() -> None:
+    """Compute what the pages of a new demo show, so that nobody waits for it.
+
+    Its judges are being run: what they answer changes the figures later, as it does in any project.
+    """
+    for campaign in Campaign.objects.filter(project__slug=SLUG).select_related("project"):
+        while missing := [
+            question
+            for question in (DEFAULT_SETTINGS, *preparing.stale_questions(campaign))
+            if snapshots.current_snapshot(campaign=campaign, settings=question)[0] is None
+        ]:
+            for question in missing:
+                snapshots.snapshot(campaign=campaign, settings=question)
 
 
 def logins() -> list[Login]:
