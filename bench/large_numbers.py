@@ -6,7 +6,7 @@ busy; memory is what the process held at most. Then the pages of this campaign, 
 server as `panelbench up` starts it: one client on a kept connection, then eight without a pause. With
 ``PANELBENCH_SHARED`` also HANNA's stories with 20 judge columns. ``--at FOLDER`` keeps the database there for the next
 run, which then only measures one submission and pages; ``--parts`` measures what one request of each page costs, in
-this process.
+this process; ``--pages`` names the pages.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import io
 import os
 import random
 import statistics
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from http.client import HTTPConnection
 from pathlib import Path
@@ -40,15 +40,19 @@ def measure_large_numbers() -> None:
     parser.add_argument("--keep", action="store_true", help="write the results")
     parser.add_argument("--at", type=Path, help="the folder of a database that is kept")
     parser.add_argument("--parts", action="store_true", help="what one request costs")
+    parser.add_argument("--pages", nargs="+", choices=PAGES, default=PAGES, help="only these pages")
+    parser.add_argument("--only-pages", action="store_true", help="no submission before the pages of a kept database")
     options = parser.parse_args()
     with server.database("postgresql", options.at):
         from annotation.models import Campaign
 
         known = Campaign.objects.select_related("project", "dataset", "rubric_version").first()
         campaign = known or _campaign()
-        measured = (_after_submission(campaign),) if known else (_hanna(), _figures(campaign))
+        figures = (_after_submission(campaign),) if known else (_hanna(), _figures(campaign))
+        measured = () if options.only_pages else figures
         rows = [_shown(row) for part in measured for row in part]
-        pages = [_shown(row) for row in (_parts(campaign) if options.parts else _pages(campaign))]
+        _pages_of = _parts if options.parts else _pages
+        pages = [_shown(row) for row in _pages_of(campaign, options.pages)]
     if options.keep:
         parts = ["# Numbers of a large campaign", "", HEAD, *rows, "", "## Pages", "", PAGE_HEAD, *pages, ""]
         RESULTS.write_text("\n".join(parts))
@@ -273,44 +277,76 @@ def _row(what: str, taken: list[float], most: str, note: str) -> str:
 
 # --- pages -----------------------------------------------------------------------------------------------------------
 PAGE_HEAD = (
-    "| page | alone p50, ms | alone p95, ms | 8 clients p95, ms | of at most | compressed, kB | of at most | plain, kB "
-    "|\n"
-    "|---|---|---|---|---|---|---|---|"
+    "| page | alone p50, ms | alone p95, ms | 8 clients p95, ms | of at most | web processor a request, ms "
+    "| PostgreSQL's, ms | compressed, kB | of at most | plain, kB |\n"
+    "|---|---|---|---|---|---|---|---|---|---|"
 )
 PAGES = (
     "",
-    "numbers/{0}/",
-    "numbers/{0}/study/",
-    "numbers/{0}/explore/",
-    "numbers/{0}/agreement/",
-    "numbers/{0}/items/",
-    "numbers/{0}/judges/",
-    "numbers/{0}/comparison/",
-    "numbers/{0}/audits/",
+    *(
+        f"numbers/{{0}}/{page}"
+        for page in (
+            "",
+            "study/",
+            "explore/",
+            "agreement/",
+            "annotators/",
+            "work/",
+            "raters/",
+            "adjudication/",
+            "items/",
+            "judges/",
+            "calibration/",
+            "comparison/",
+            "audits/",
+            "results/",
+            "workflow/",
+            "planner/",
+            "waves/",
+            "report/",
+            "all/",
+        )
+    ),
+    "judges/?campaign={0}",
+    "campaigns/{0}/",
 )
 CLIENTS, EACH, MOST_SECONDS = 8, 40, 30.0
 
 
-def _pages(campaign: Any) -> Iterator[str]:
+def _pages(campaign: Any, pages: Sequence[str]) -> Iterator[str]:
     """Every page with its figures stored, asked for by one client, then by several at once without a pause."""
     from accounts.models import User
     from bench.scene import session_key
 
     lead = User.objects.get()
     session = session_key(lead)
+    postmaster = _postmaster()
     with server.serving() as port:
-        for page in PAGES:
+        web_process = server.descendants(os.getpid())[0]
+        for page in pages:
             path = f"/p/{campaign.project.slug}/{page.format(campaign.pk)}"
             _compute_all(port, session, path)
             alone, size, packed = _asked(port, session, path, EACH)
             start = Barrier(CLIENTS)
+            before = _ticks(web_process), _ticks(postmaster)
             with ThreadPoolExecutor(CLIENTS) as pool:
                 every = list(pool.map(lambda _client: _asked(port, session, path, EACH, start)[0], range(CLIENTS)))  # noqa: B023
             together = [seconds for one in every for seconds in one]
+            spent = _ticks(web_process) - before[0], _ticks(postmaster) - before[1]
+            web, database = (1000 * seconds / len(together) for seconds in spent)
             yield (
                 f"| {path} | {1000 * statistics.median(alone):.0f} | {_p95(alone):.0f} | {_p95(together):.0f} | 50 "
-                f"| {packed / 1000:.0f} | 200 | {size / 1000:.0f} |"
+                f"| {web:.1f} | {database:.1f} | {packed / 1000:.0f} | 200 | {size / 1000:.0f} |"
             )
+
+
+def _postmaster() -> int:
+    from django.db import connection
+
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_backend_pid()")
+        backend = Path(f"/proc/{cursor.fetchone()[0]}/stat").read_text()
+    return int(backend.rpartition(")")[2].split()[1])
 
 
 PARTS_HEAD = (
@@ -318,7 +354,7 @@ PARTS_HEAD = (
 )
 
 
-def _parts(campaign: Any) -> Iterator[str]:
+def _parts(campaign: Any, pages: Sequence[str]) -> Iterator[str]:
     """What one request of each page costs in this process, and PostgreSQL: medians of `TIMES`."""
     from django.conf import settings
     from django.db import connection
@@ -331,12 +367,9 @@ def _parts(campaign: Any) -> Iterator[str]:
     client = Client(headers={"Accept-Encoding": "gzip"})
     client.force_login(User.objects.get())
     settings.ALLOWED_HOSTS = ["testserver"]
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_backend_pid()")
-        backend = Path(f"/proc/{cursor.fetchone()[0]}/stat").read_text()
-    postmaster = int(backend.rpartition(")")[2].split()[1])
+    postmaster = _postmaster()
     yield PARTS_HEAD
-    for page in PAGES:
+    for page in pages:
         path = f"/p/{campaign.project.slug}/{page.format(campaign.pk)}"
         _settle(lambda: client.get(path))  # noqa: B023
         for name, size, forgets in (("rendered", 0, False), ("kept", 32, False), ("project changed", 32, True)):
@@ -361,13 +394,13 @@ def _parts(campaign: Any) -> Iterator[str]:
 TIMES = 15
 
 
-def _ticks(postmaster: int) -> float:
-    """The processor seconds of PostgreSQL: of its processes, and of those that have ended."""
+def _ticks(root: int) -> float:
+    """The processor seconds of a program: of its processes, and of those that have ended."""
     ticks = 0
-    for pid in (postmaster, *server.descendants(postmaster)):
+    for pid in (root, *server.descendants(root)):
         with contextlib.suppress(OSError):
             fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-            ticks += sum(map(int, fields[11 : 15 if pid == postmaster else 13]))
+            ticks += sum(map(int, fields[11 : 15 if pid == root else 13]))
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
