@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('judging', '0001_squashed_0017_batches'),
+        ('judging', '0017_batches'),
     ]
 
     operations = [

@@ -44,6 +44,7 @@ LARGEST_MANIFEST = 64 * 2**20
 TOGETHER = 2_000  # rows
 MADE_BY_MIGRATING = frozenset({"django_content_type", "auth_permission", "accounts_heartbeat"})
 PROCESSES = 2  # that write heartbeats: worker and beat
+SQUASHED = "_squashed_"  # in the name of a migration, before the name of the last that it replaces
 Model = type[models.Model]
 Migrations = set[tuple[str, str]]  # app and name
 
@@ -123,11 +124,18 @@ def _applied() -> Migrations:
 
 
 def _unknown(applied: Migrations) -> list[tuple[str, str]]:
-    """The applied migrations that our apps do not have."""
+    """The applied migrations that our apps do not have.
+
+    The file of a squashed one may be gone: it is known by the last migration that it replaced (decision 0066).
+    """
     loader = MigrationLoader(None)
     known = set(loader.disk_migrations).union(*(squashed.replaces for squashed in loader.replacements.values()))
     ours = {app for app, _name in known}
-    return sorted(node for node in applied if node[0] in ours and node not in known)
+    return sorted(
+        (app, name)
+        for app, name in applied
+        if app in ours and not known & {(app, name), (app, name.rpartition(SQUASHED)[2])}
+    )
 
 
 def _loader(applied: Migrations) -> MigrationLoader:
@@ -373,8 +381,9 @@ def _require_empty() -> None:
 
 def _has_tables_of(applied: Migrations) -> bool:
     """Whether exactly the migrations of the backup were applied here, so that its tables are there already."""
-    squashed = set(MigrationLoader(None).replacements)
-    return set(MigrationRecorder(connection).applied_migrations()) - squashed == applied - squashed
+    here = set(MigrationRecorder(connection).applied_migrations())
+    is_squashed = {node for node in here | applied if SQUASHED in node[1]}  # what they replace is named as well
+    return here - is_squashed == applied - is_squashed
 
 
 def _restored(archive: ZipFile, manifest: dict[str, Any], applied: Migrations, *, keeps_tables: bool) -> Summary:

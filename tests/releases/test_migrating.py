@@ -19,8 +19,10 @@ from tests.provider_server import running_provider
 from tests.releases import archives, schema
 from tests.releases.databases import filled_instance, migrated_instance, release_database, unpack_release
 from tests.releases.make import DIALOGUES, LEAD
+from tests.releases.partly import FIRST_SQUASH
 from tests.releases.running import Person, environment, running_release, wait_for
 
+ROOT = Path(__file__).resolve().parents[2]
 IN_JOBS = ("beat_at", "done", "lease", "total")  # of an import: `carried_to_jobs`
 MEANT: dict[str, frozenset[str]] = {
     "0.1.0": frozenset(
@@ -28,6 +30,14 @@ MEANT: dict[str, frozenset[str]] = {
     )
 }
 """By release, the tables and columns (`table`, `table.column`) that later versions change on purpose."""
+
+HALF_WAY = {
+    "accounts": "0020_project_deletion",  # all of it: its squashed migration stands for them, those of others do not
+    "annotation": "0034_certainty",
+    "judging": "0022_generation_plans",
+    "analytics": "0013_share_shows_generators",
+}
+"""The last migration of each app in a database that was made between the first squash and the second."""
 
 
 @pytest.fixture
@@ -65,6 +75,37 @@ def test_everything_of_a_release_is_there_and_its_work_goes_on(
             assert schema.of(new) == schema.of(empty), "squashed migrations make other tables than the old ones"
         with running_release(new, "--concurrency", "4", log=tmp_path / "log") as address:
             work_goes_on(address, tmp_path / "log")
+
+
+@pytest.mark.parametrize(("kind", "last"), [("sqlite", FIRST_SQUASH), ("postgresql", HALF_WAY)])
+def test_a_database_from_between_two_squashes_gets_the_same_tables(
+    kind: str, last: dict[str, str], django_db_setup: None, tmp_path: Path
+) -> None:
+    with release_database(kind) as url, migrated_instance(kind, tmp_path / "empty") as empty:
+        half = migrated_partly(tmp_path / "half", last, **({"DATABASE_URL": url} if url else {}))
+        assert schema.of(half) != schema.of(empty)
+        panelbench("migrate", variables=half)
+        panelbench("migrate", "--check", variables=half)
+        assert schema.of(half) == schema.of(empty)
+
+
+def test_a_backup_from_between_two_squashes_is_restored(django_db_setup: None, tmp_path: Path) -> None:
+    half, backup = migrated_partly(tmp_path / "half", HALF_WAY), str(tmp_path / "half.zip")
+    panelbench("backup", backup, variables=half)
+    with migrated_instance("sqlite", tmp_path / "new") as new:
+        whole = schema.of(new)
+        panelbench("restore", backup, variables=new)
+        panelbench("migrate", "--check", variables=new)
+        assert schema.of(new) == whole
+
+
+def migrated_partly(folder: Path, last: dict[str, str], **variables: str) -> dict[str, str]:
+    """The variables of an empty instance with the migrations up to these."""
+    folder.mkdir()
+    instance = environment(folder, providers="", **variables)
+    nodes = [f"{app}.{name}" for app, name in last.items()]
+    subprocess.run([sys.executable, "-m", "tests.releases.partly", *nodes], env=instance, cwd=ROOT, check=True)
+    return instance
 
 
 def carried_to_jobs(before: Path, after: Path) -> bool:

@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('accounts', '0001_squashed_0015_batch_jobs'),
+        ('accounts', '0015_batch_jobs'),
     ]
 
     operations = [

@@ -1,4 +1,4 @@
-"""The tables of an empty database; see docs/decisions/0035-squashed-migrations.md."""
+"""The tables of an empty database; see docs/decisions/0035-squashed-migrations.md and 0066."""
 
 import uuid
 
@@ -8,17 +8,18 @@ import django.utils.timezone
 from django.conf import settings
 from django.db import migrations, models
 
+import annotation.models.collection
 from accounts.table_creation import CreateTables
 
 
 class Migration(migrations.Migration):
 
-    replaces = [('annotation', '0001_initial'), ('annotation', '0002_receiving'), ('annotation', '0003_versions'), ('annotation', '0004_staged'), ('annotation', '0005_studies'), ('annotation', '0006_drawn_seed'), ('annotation', '0007_names_shown'), ('annotation', '0008_unread'), ('annotation', '0009_blind'), ('annotation', '0010_invited_seats'), ('annotation', '0011_imports'), ('annotation', '0012_plain_labels'), ('annotation', '0013_job'), ('annotation', '0014_running_jobs'), ('annotation', '0015_without_leases'), ('annotation', '0016_undoing_imports'), ('annotation', '0017_selections'), ('annotation', '0018_resolved_skips'), ('annotation', '0019_private_notes'), ('annotation', '0020_erased_rationales'), ('annotation', '0021_qualification'), ('annotation', '0022_adjudication'), ('annotation', '0023_note_of_repeat')]
+    replaces = [('annotation', '0001_initial'), ('annotation', '0002_receiving'), ('annotation', '0003_versions'), ('annotation', '0004_staged'), ('annotation', '0005_studies'), ('annotation', '0006_drawn_seed'), ('annotation', '0007_names_shown'), ('annotation', '0008_unread'), ('annotation', '0009_blind'), ('annotation', '0010_invited_seats'), ('annotation', '0011_imports'), ('annotation', '0012_plain_labels'), ('annotation', '0013_job'), ('annotation', '0014_running_jobs'), ('annotation', '0015_without_leases'), ('annotation', '0016_undoing_imports'), ('annotation', '0017_selections'), ('annotation', '0018_resolved_skips'), ('annotation', '0019_private_notes'), ('annotation', '0020_erased_rationales'), ('annotation', '0021_qualification'), ('annotation', '0022_adjudication'), ('annotation', '0023_note_of_repeat'), ('annotation', '0024_shown_order'), ('annotation', '0025_item_questions'), ('annotation', '0026_taxonomies'), ('annotation', '0027_duty_settings'), ('annotation', '0028_evidence'), ('annotation', '0029_closing_answers'), ('annotation', '0030_removed_annotators'), ('annotation', '0031_rubric_changes'), ('annotation', '0032_rubric_change_jobs'), ('annotation', '0033_kept_drafts'), ('annotation', '0034_certainty'), ('annotation', '0035_curation'), ('annotation', '0036_dataset_checkups'), ('annotation', '0037_prompt_collections'), ('annotation', '0038_writing_duties'), ('annotation', '0039_prompt_codes'), ('annotation', '0040_writing_decisions'), ('annotation', '0041_invited_panels')]
 
     initial = True
 
     dependencies = [
-        ('accounts', '0014_search_jobs'),
+        ('accounts', '0019_plan_events'),
         # The tables of signing in go first: each of their small migrations would render all of our models again.
         ('mfa', '0003_authenticator_type_uniq'),
         ('socialaccount', '0006_alter_socialaccount_extra_data'),
@@ -36,6 +37,7 @@ class Migration(migrations.Migration):
                         ('identified', models.BooleanField(default=True)),
                         ('project', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='accounts.project')),
                         ('user', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
+                        ('removed_at', models.DateTimeField(editable=False, null=True)),
                     ],
                     options={
                         'ordering': ['pseudonym'],
@@ -53,12 +55,12 @@ class Migration(migrations.Migration):
                         ('report', models.JSONField(default=dict)),
                         ('state_since', models.DateTimeField(default=django.utils.timezone.now, editable=False)),
                         ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False)),
-                        ('batch', models.UUIDField(db_index=True, editable=False, null=True)),
-                        ('unread', models.JSONField(editable=False, null=True)),
                         ('created_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
-                        ('job', models.OneToOneField(editable=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='accounts.job')),
-                        ('part_of', models.ForeignKey(editable=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='parts', to='annotation.import')),
                         ('project', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='accounts.project')),
+                        ('batch', models.UUIDField(db_index=True, editable=False, null=True)),
+                        ('part_of', models.ForeignKey(editable=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='parts', to='annotation.import')),
+                        ('unread', models.JSONField(editable=False, null=True)),
+                        ('job', models.OneToOneField(editable=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='accounts.job')),
                     ],
                     options={
                         'ordering': ['-pk'],
@@ -78,13 +80,13 @@ class Migration(migrations.Migration):
                         ('licence', models.CharField(blank=True, max_length=200)),
                         ('simulated', models.BooleanField(default=False)),
                         ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False)),
-                        ('staged_at', models.DateTimeField(default=django.utils.timezone.now, editable=False)),
-                        ('names_shown', models.JSONField(editable=False, null=True)),
                         ('created_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
                         ('derived_from', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='annotation.dataset')),
+                        ('project', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='accounts.project')),
                         ('extends', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='annotation.dataset')),
                         ('parts', models.ManyToManyField(editable=False, related_name='wholes', to='annotation.dataset')),
-                        ('project', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='accounts.project')),
+                        ('staged_at', models.DateTimeField(default=django.utils.timezone.now, editable=False)),
+                        ('names_shown', models.JSONField(editable=False, null=True)),
                         ('file_import', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='annotation.import')),
                     ],
                     options={
@@ -154,9 +156,12 @@ class Migration(migrations.Migration):
                     name='InvitedSeat',
                     fields=[
                         ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                        ('invitation', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='accounts.invitation')),
+                        ('invitation', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='accounts.invitation')),
                         ('panel', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='annotation.panel')),
                     ],
+                    options={
+                        'constraints': [models.UniqueConstraint(fields=('invitation', 'panel'), name='invited_to_panel_once')],
+                    },
                 ),
                 migrations.CreateModel(
                     name='PanelSeat',
@@ -174,9 +179,9 @@ class Migration(migrations.Migration):
                     fields=[
                         ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                         ('text', models.CharField(max_length=2000)),
-                        ('of_repeat', models.BooleanField(default=False)),
                         ('annotator', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='annotation.annotator')),
                         ('item', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='annotation.item')),
+                        ('of_repeat', models.BooleanField(default=False)),
                     ],
                     options={
                         'constraints': [models.UniqueConstraint(fields=('annotator', 'item', 'of_repeat'), name='private_note_once')],
@@ -232,6 +237,7 @@ class Migration(migrations.Migration):
                         ('direction', models.CharField(choices=[('higher_is_better', 'Higher is better'), ('lower_is_better', 'Lower is better'), ('none', 'Neither')], default='higher_is_better', max_length=16)),
                         ('text', models.JSONField(default=dict)),
                         ('rubric_version', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='criteria', to='annotation.rubricversion')),
+                        ('evidence_rule', models.CharField(choices=[('none', 'None'), ('optional', 'Optional'), ('required', 'Required below the best point')], default='optional', max_length=8)),
                     ],
                     options={
                         'ordering': ['rubric_version', 'position'],
@@ -247,9 +253,10 @@ class Migration(migrations.Migration):
                         ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False)),
                         ('created_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
                         ('project', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='accounts.project')),
-                        ('qualification_of', models.OneToOneField(editable=False, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='annotation.campaign')),
                         ('dataset', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='annotation.dataset')),
                         ('rubric_version', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='annotation.rubricversion')),
+                        ('qualification_of', models.OneToOneField(editable=False, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='annotation.campaign')),
+                        ('asks_at_close', models.BooleanField(db_default=False, default=False)),
                     ],
                     options={
                         'ordering': ['-pk'],
@@ -308,13 +315,19 @@ class Migration(migrations.Migration):
                         ('name', models.CharField(max_length=120, verbose_name='name')),
                         ('overlap', models.PositiveSmallIntegerField(verbose_name='annotators per item')),
                         ('seed', models.BigIntegerField()),
-                        ('languages', models.JSONField(blank=True, default=list)),
-                        ('purpose', models.CharField(choices=[('rating', 'Rating'), ('training', 'Training'), ('exam', 'Exam'), ('control', 'Control'), ('repeat', 'Repeat')], default='rating', editable=False, max_length=8)),
                         ('campaign', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='duties', to='annotation.campaign')),
                         ('criteria', models.ManyToManyField(related_name='+', to='annotation.criterion')),
-                        ('stands_for', models.ForeignKey(editable=False, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='annotation.duty')),
-                        ('chosen', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='duties', to='annotation.itemselection')),
                         ('panel', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='annotation.panel')),
+                        ('languages', models.JSONField(blank=True, default=list)),
+                        ('chosen', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='duties', to='annotation.itemselection')),
+                        ('purpose', models.CharField(choices=[('rating', 'Rating'), ('training', 'Training'), ('exam', 'Exam'), ('control', 'Control'), ('repeat', 'Repeat')], default='rating', editable=False, max_length=8)),
+                        ('stands_for', models.ForeignKey(editable=False, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='annotation.duty')),
+                        ('criteria_sets', models.JSONField(default=list, editable=False)),
+                        ('taxonomy', models.ForeignKey(editable=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='annotation.taxonomy')),
+                        ('due_at', models.DateTimeField(null=True)),
+                        ('paused', models.BooleanField(default=False)),
+                        ('priority', models.SmallIntegerField(default=0)),
+                        ('quota', models.PositiveIntegerField(null=True)),
                     ],
                     options={
                         'verbose_name_plural': 'duties',
@@ -333,8 +346,8 @@ class Migration(migrations.Migration):
                         ('reinstated_at', models.DateTimeField(null=True)),
                         ('note', models.TextField(blank=True)),
                         ('annotator', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='annotation.annotator')),
-                        ('reinstated_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
                         ('duty', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='control_pauses', to='annotation.duty')),
+                        ('reinstated_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
                     ],
                     options={
                         'ordering': ['-paused_at'],
@@ -355,6 +368,7 @@ class Migration(migrations.Migration):
                         ('annotator', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='annotation.annotator')),
                         ('duty', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='assignments', to='annotation.duty')),
                         ('item', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='annotation.item')),
+                        ('criteria_set', models.PositiveSmallIntegerField(db_default=0, default=0)),
                     ],
                     options={
                         'indexes': [models.Index(fields=['duty', 'state', 'position', 'slot'], name='assignment_queue'), models.Index(fields=['annotator', 'duty', 'state', 'position'], name='assignment_by_annotator')],
@@ -403,6 +417,7 @@ class Migration(migrations.Migration):
                         ('annotator', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='annotation.annotator')),
                         ('duty', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='annotation.duty')),
                         ('item', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='annotation.item')),
+                        ('certainty', models.PositiveSmallIntegerField(null=True)),
                     ],
                     options={
                         'constraints': [models.UniqueConstraint(fields=('duty', 'item', 'annotator'), name='draft_once'), models.UniqueConstraint(fields=('key',), name='draft_key_unique')],
@@ -417,16 +432,19 @@ class Migration(migrations.Migration):
                         ('seconds', models.FloatField(null=True)),
                         ('submitted_at', models.DateTimeField(default=django.utils.timezone.now)),
                         ('superseded_at', models.DateTimeField(null=True)),
-                        ('blind', models.BooleanField(null=True)),
                         ('annotator', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='annotation.annotator')),
                         ('assignment', models.ForeignKey(db_index=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='annotations', to='annotation.assignment')),
                         ('campaign', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='annotation.campaign')),
-                        ('file_import', models.ForeignKey(db_index=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='annotation.import')),
                         ('item', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='annotation.item')),
+                        ('blind', models.BooleanField(null=True)),
+                        ('file_import', models.ForeignKey(db_index=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='annotation.import')),
+                        ('swapped', models.BooleanField(null=True)),
+                        ('rubric_change', models.ForeignKey(db_index=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='annotation.rubricchange')),
+                        ('certainty', models.PositiveSmallIntegerField(null=True)),
                     ],
                     options={
                         'indexes': [models.Index(fields=['annotator', 'id'], name='annotation_by_annotator')],
-                        'constraints': [models.UniqueConstraint(fields=('assignment', 'revision'), name='annotation_revision_unique'), models.UniqueConstraint(condition=models.Q(('superseded_at', None)), fields=('assignment',), name='annotation_current_once'), models.UniqueConstraint(fields=('key',), name='annotation_key_unique'), models.UniqueConstraint(fields=('file_import', 'item', 'annotator'), name='annotation_imported_once'), models.CheckConstraint(condition=models.Q(models.Q(('assignment__isnull', False), ('file_import', None), ('key__isnull', False)), models.Q(('assignment', None), ('file_import__isnull', False), ('key', None)), _connector='OR'), name='annotation_has_one_origin')],
+                        'constraints': [models.UniqueConstraint(fields=('assignment', 'revision'), name='annotation_revision_unique'), models.UniqueConstraint(condition=models.Q(('superseded_at', None)), fields=('assignment',), name='annotation_current_once'), models.UniqueConstraint(fields=('key',), name='annotation_key_unique'), models.CheckConstraint(condition=models.Q(models.Q(('assignment__isnull', False), ('file_import', None), ('key__isnull', False)), models.Q(('assignment', None), ('file_import__isnull', False), ('key', None)), _connector='OR'), name='annotation_has_one_origin'), models.UniqueConstraint(fields=('file_import', 'item', 'annotator', 'revision'), name='annotation_imported_once'), models.CheckConstraint(condition=models.Q(('certainty', None), ('certainty__lte', 100), _connector='OR'), name='annotation_certainty_in_percent')],
                     },
                 ),
                 migrations.CreateModel(
@@ -507,9 +525,11 @@ class Migration(migrations.Migration):
                         ('status', models.CharField(choices=[('scored', 'Scored'), ('na', 'Not applicable'), ('stopped', 'Stopped')], default='scored', max_length=7)),
                         ('score', models.FloatField(null=True)),
                         ('rationale', models.TextField(blank=True)),
-                        ('rule_kept', models.BooleanField(null=True)),
                         ('annotation', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='ratings', to='annotation.annotation')),
                         ('criterion', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='annotation.criterion')),
+                        ('rule_kept', models.BooleanField(null=True)),
+                        ('given_score', models.FloatField(null=True)),
+                        ('given_version', models.ForeignKey(db_index=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='annotation.rubricversion')),
                     ],
                     options={
                         'constraints': [models.UniqueConstraint(fields=('annotation', 'criterion'), name='rating_once'), models.CheckConstraint(condition=models.Q(models.Q(('score__isnull', False), ('status', 'scored')), models.Q(('status__in', ['na', 'stopped']), ('score', None)), _connector='OR'), name='rating_score_fits_status'), models.CheckConstraint(condition=models.Q(('score', None), models.Q(('score__gte', -1000000000000.0), ('score__lte', 1000000000000.0)), _connector='OR'), name='rating_score_finite')],
@@ -623,10 +643,10 @@ class Migration(migrations.Migration):
                         ('reason', models.CharField(choices=[('cannot_judge', "Can't judge it"), ('language', "Not in the annotator's language or variety"), ('damaged', 'Damaged or incomplete text'), ('distressing', 'Does not want to read it'), ('other', 'Something else')], max_length=12)),
                         ('note', models.CharField(blank=True, max_length=500)),
                         ('at', models.DateTimeField(default=django.utils.timezone.now)),
-                        ('resolved_at', models.DateTimeField(null=True)),
                         ('annotator', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='annotation.annotator')),
                         ('duty', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='annotation.duty')),
                         ('item', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='annotation.item')),
+                        ('resolved_at', models.DateTimeField(null=True)),
                     ],
                     options={
                         'constraints': [models.UniqueConstraint(fields=('duty', 'item', 'annotator'), name='skip_once')],
@@ -648,6 +668,354 @@ class Migration(migrations.Migration):
                     ],
                     options={
                         'constraints': [models.CheckConstraint(condition=models.Q(('received__gte', 0), ('received__lte', models.F('size'))), name='upload_fits')],
+                    },
+                ),
+                migrations.CreateModel(
+                    name='ItemQuestion',
+                    fields=[
+                        ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                        ('of_repeat', models.BooleanField(default=False)),
+                        ('text', models.CharField(max_length=2000)),
+                        ('asked_at', models.DateTimeField(default=django.utils.timezone.now)),
+                        ('answer', models.CharField(blank=True, max_length=2000)),
+                        ('answered_at', models.DateTimeField(null=True)),
+                        ('is_broadcast', models.BooleanField(default=False)),
+                        ('annotator', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='annotation.annotator')),
+                        ('answered_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
+                        ('duty', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='annotation.duty')),
+                        ('item', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='annotation.item')),
+                    ],
+                    options={
+                        'constraints': [models.CheckConstraint(condition=models.Q(models.Q(('answer', ''), ('answered_at', None), ('is_broadcast', False)), models.Q(('answered_at__isnull', False), models.Q(('answer', ''), _negated=True)), _connector='OR'), name='question_answer_whole')],
+                    },
+                ),
+                migrations.CreateModel(
+                    name='Taxonomy',
+                    fields=[
+                        ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                        ('key', models.SlugField(max_length=60)),
+                        ('number', models.PositiveIntegerField()),
+                        ('document', models.JSONField()),
+                        ('digest', models.CharField(max_length=64)),
+                        ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False)),
+                        ('created_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
+                        ('project', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='accounts.project')),
+                    ],
+                    options={
+                        'verbose_name_plural': 'taxonomies',
+                        'ordering': ['key', '-number'],
+                        'constraints': [models.UniqueConstraint(fields=('project', 'key', 'number'), name='taxonomy_number_unique')],
+                    },
+                ),
+                migrations.CreateModel(
+                    name='DutyReminder',
+                    fields=[
+                        ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                        ('due_at', models.DateTimeField()),
+                        ('sent_at', models.DateTimeField(default=django.utils.timezone.now)),
+                        ('annotator', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='annotation.annotator')),
+                        ('duty', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='reminders', to='annotation.duty')),
+                    ],
+                    options={
+                        'constraints': [models.UniqueConstraint(fields=('duty', 'annotator', 'due_at'), name='duty_reminder_once')],
+                    },
+                ),
+                migrations.CreateModel(
+                    name='EvidenceSpan',
+                    fields=[
+                        ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                        ('turn', models.PositiveIntegerField(null=True)),
+                        ('field', models.CharField(blank=True, max_length=60)),
+                        ('start', models.PositiveIntegerField()),
+                        ('end', models.PositiveIntegerField()),
+                        ('quote', models.TextField()),
+                        ('label', models.CharField(blank=True, max_length=120)),
+                        ('severity', models.CharField(blank=True, max_length=120)),
+                        ('rating', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='evidence', to='annotation.rating')),
+                    ],
+                    options={
+                        'ordering': ['pk'],
+                        'constraints': [models.CheckConstraint(condition=models.Q(models.Q(('turn', None), models.Q(('field', ''), _negated=True)), models.Q(('field', ''), ('turn__isnull', False)), _connector='OR'), name='evidence_in_one_text'), models.CheckConstraint(condition=models.Q(('start__lt', models.F('end'))), name='evidence_not_empty'), models.UniqueConstraint(condition=models.Q(('turn__isnull', False)), fields=('rating', 'turn', 'start', 'end', 'label', 'severity'), name='evidence_once_in_turn'), models.UniqueConstraint(condition=models.Q(('turn', None)), fields=('rating', 'field', 'start', 'end', 'label', 'severity'), name='evidence_once_in_field')],
+                    },
+                ),
+                migrations.CreateModel(
+                    name='ClosingAnswer',
+                    fields=[
+                        ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                        ('language', models.CharField(blank=True, max_length=35)),
+                        ('answers', models.JSONField(default=dict)),
+                        ('comment', models.CharField(blank=True, max_length=2000)),
+                        ('answered_at', models.DateTimeField(default=django.utils.timezone.now)),
+                        ('annotator', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='annotation.annotator')),
+                        ('campaign', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='annotation.campaign')),
+                    ],
+                    options={
+                        'ordering': ['pk'],
+                        'constraints': [models.UniqueConstraint(fields=('campaign', 'annotator'), name='closing_answer_once')],
+                    },
+                ),
+                migrations.CreateModel(
+                    name='RubricChange',
+                    fields=[
+                        ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                        ('decisions', models.JSONField(default=dict)),
+                        ('counts', models.JSONField(default=dict)),
+                        ('former', models.JSONField(default=dict)),
+                        ('at', models.DateTimeField(default=django.utils.timezone.now, editable=False)),
+                        ('undone_at', models.DateTimeField(null=True)),
+                        ('campaign', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='rubric_changes', to='annotation.campaign')),
+                        ('changed_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
+                        ('from_version', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='annotation.rubricversion')),
+                        ('to_version', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='annotation.rubricversion')),
+                        ('job', models.OneToOneField(editable=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='accounts.job')),
+                        ('qualify_again', models.BooleanField(db_default=False, default=False)),
+                        ('finished_at', models.DateTimeField(null=True)),
+                    ],
+                    options={
+                        'ordering': ['-pk'],
+                    },
+                ),
+                migrations.CreateModel(
+                    name='KeptDraft',
+                    fields=[
+                        ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                        ('duty_name', models.CharField(max_length=120)),
+                        ('key', models.UUIDField(unique=True)),
+                        ('answers', models.JSONField(default=dict)),
+                        ('kept_at', models.DateTimeField(default=django.utils.timezone.now)),
+                        ('annotator', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='annotation.annotator')),
+                        ('campaign', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='annotation.campaign')),
+                        ('item', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='annotation.item')),
+                    ],
+                ),
+                migrations.CreateModel(
+                    name='Curation',
+                    fields=[
+                        ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                        ('rule', models.JSONField(default=dict)),
+                        ('seed', models.BigIntegerField()),
+                        ('certificate', models.JSONField(default=dict)),
+                        ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False)),
+                        ('created_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
+                        ('dataset', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='curation', to='annotation.dataset')),
+                        ('source', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='annotation.dataset')),
+                    ],
+                    options={
+                        'ordering': ['-pk'],
+                    },
+                ),
+                migrations.CreateModel(
+                    name='CuratedItem',
+                    fields=[
+                        ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                        ('probability', models.FloatField(null=True)),
+                        ('stratum', models.CharField(blank=True, max_length=400)),
+                        ('item', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='annotation.item')),
+                        ('curation', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='chosen', to='annotation.curation')),
+                    ],
+                    options={
+                        'constraints': [models.CheckConstraint(condition=models.Q(('probability', None), models.Q(('probability__gt', 0), ('probability__lte', 1)), _connector='OR'), name='curated_item_probability')],
+                    },
+                ),
+                migrations.CreateModel(
+                    name='DatasetCheckup',
+                    fields=[
+                        ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                        ('result', models.JSONField(null=True)),
+                        ('rules', models.PositiveIntegerField(default=0)),
+                        ('digest', models.CharField(blank=True, max_length=64)),
+                        ('checked_at', models.DateTimeField(null=True)),
+                        ('asked', models.JSONField(default=dict)),
+                        ('made_from', models.JSONField(default=dict)),
+                        ('dataset', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='checkup', to='annotation.dataset')),
+                        ('job', models.OneToOneField(editable=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='accounts.job')),
+                    ],
+                    options={
+                        'verbose_name': 'check-up',
+                        'verbose_name_plural': 'check-ups',
+                    },
+                ),
+                migrations.CreateModel(
+                    name='PromptCollection',
+                    fields=[
+                        ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                        ('name', models.CharField(max_length=120, verbose_name='name')),
+                        ('guidelines', models.JSONField(blank=True, default=dict)),
+                        ('due_on', models.DateField(blank=True, null=True, verbose_name='due on')),
+                        ('state', models.CharField(choices=[('open', 'Open'), ('closed', 'Closed')], default='open', max_length=6)),
+                        ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False)),
+                        ('created_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
+                        ('project', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='accounts.project')),
+                    ],
+                    options={
+                        'ordering': ['-pk'],
+                        'constraints': [models.UniqueConstraint(fields=('project', 'name'), name='prompt_collection_name_unique'), models.CheckConstraint(condition=models.Q(('state__in', ['open', 'closed'])), name='prompt_collection_state_known')],
+                    },
+                ),
+                migrations.CreateModel(
+                    name='CollectionMember',
+                    fields=[
+                        ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                        ('writes', models.BooleanField(default=False, verbose_name='writes')),
+                        ('reviews', models.BooleanField(default=False, verbose_name='reviews')),
+                        ('annotator', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='annotation.annotator')),
+                        ('collection', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='members', to='annotation.promptcollection')),
+                    ],
+                    options={
+                        'ordering': ['pk'],
+                        'constraints': [models.UniqueConstraint(fields=('collection', 'annotator'), name='collection_member_once')],
+                    },
+                ),
+                migrations.CreateModel(
+                    name='CollectionDataset',
+                    fields=[
+                        ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                        ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False)),
+                        ('dataset', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='annotation.dataset')),
+                        ('collection', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='stored', to='annotation.promptcollection')),
+                    ],
+                ),
+                migrations.CreateModel(
+                    name='PromptSlot',
+                    fields=[
+                        ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                        ('task', models.CharField(max_length=120, verbose_name='task type')),
+                        ('style', models.CharField(blank=True, max_length=120, verbose_name='functional style')),
+                        ('difficulty', models.CharField(blank=True, max_length=120, verbose_name='difficulty')),
+                        ('language', models.CharField(max_length=35, verbose_name='language')),
+                        ('wanted', models.PositiveIntegerField(verbose_name='wanted')),
+                        ('collection', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='slots', to='annotation.promptcollection')),
+                    ],
+                    options={
+                        'ordering': ['pk'],
+                        'constraints': [models.UniqueConstraint(fields=('collection', 'task', 'style', 'difficulty', 'language'), name='prompt_slot_unique')],
+                    },
+                ),
+                migrations.CreateModel(
+                    name='CollectedPrompt',
+                    fields=[
+                        ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                        ('state', models.CharField(choices=[('draft', 'Draft'), ('in_review', 'In review'), ('returned', 'Sent back'), ('accepted', 'Accepted'), ('rejected', 'Rejected'), ('released', 'Given to somebody else')], default='draft', max_length=9)),
+                        ('draft', models.TextField(blank=True)),
+                        ('digest', models.CharField(blank=True, max_length=64)),
+                        ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False)),
+                        ('changed_at', models.DateTimeField(default=django.utils.timezone.now, editable=False)),
+                        ('author', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='prompts', to='annotation.collectionmember')),
+                        ('collection', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='prompts', to='annotation.promptcollection')),
+                        ('slot', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='prompts', to='annotation.promptslot')),
+                        ('code', models.CharField(default=annotation.models.collection.new_prompt_code, editable=False, max_length=10)),
+                    ],
+                    options={
+                        'ordering': ['pk'],
+                        'constraints': [models.UniqueConstraint(condition=models.Q(('state', 'draft')), fields=('slot', 'author'), name='prompt_one_draft_per_slot'), models.UniqueConstraint(condition=models.Q(('state__in', ['in_review', 'returned', 'accepted'])), fields=('collection', 'digest'), name='prompt_text_unique'), models.CheckConstraint(condition=models.Q(('state__in', ['draft', 'in_review', 'returned', 'accepted', 'rejected', 'released'])), name='prompt_state_known')],
+                    },
+                ),
+                migrations.CreateModel(
+                    name='PromptVersion',
+                    fields=[
+                        ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                        ('number', models.PositiveIntegerField()),
+                        ('text', models.TextField()),
+                        ('key', models.UUIDField()),
+                        ('notices', models.JSONField(default=dict)),
+                        ('submitted_at', models.DateTimeField(default=django.utils.timezone.now, editable=False)),
+                        ('decision', models.CharField(blank=True, choices=[('', 'Not reviewed'), ('accept', 'Accepted'), ('send_back', 'Sent back'), ('reject', 'Rejected')], default='', max_length=9)),
+                        ('comment', models.TextField(blank=True)),
+                        ('reviewed_at', models.DateTimeField(null=True)),
+                        ('author', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='annotation.collectionmember')),
+                        ('prompt', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='versions', to='annotation.collectedprompt')),
+                        ('reviewer', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='annotation.collectionmember')),
+                        ('signature', models.CharField(blank=True, editable=False, max_length=512)),
+                    ],
+                    options={
+                        'ordering': ['number'],
+                        'constraints': [models.UniqueConstraint(fields=('prompt', 'number'), name='prompt_version_number_unique'), models.UniqueConstraint(fields=('author', 'key'), name='prompt_submitted_once'), models.CheckConstraint(condition=models.Q(('reviewer', None), models.Q(('reviewer', models.F('author')), _negated=True), _connector='OR'), name='prompt_not_reviewed_by_author'), models.CheckConstraint(condition=models.Q(models.Q(('decision', ''), ('reviewed_at', None), ('reviewer', None)), models.Q(('decision__in', ['accept', 'send_back', 'reject']), ('reviewed_at__isnull', False), ('reviewer__isnull', False)), _connector='OR'), name='prompt_decision_has_reviewer')],
+                    },
+                ),
+                migrations.CreateModel(
+                    name='WritingDuty',
+                    fields=[
+                        ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                        ('name', models.CharField(max_length=120, verbose_name='name')),
+                        ('kind', models.CharField(choices=[('answer', 'An answer, or another field'), ('turns', 'The turns of one role of a dialogue')], default='answer', max_length=6)),
+                        ('part', models.CharField(default='answer', max_length=60)),
+                        ('most_turns', models.PositiveSmallIntegerField(default=1)),
+                        ('shortest', models.PositiveIntegerField(default=1)),
+                        ('longest', models.PositiveIntegerField(default=8000)),
+                        ('per_prompt', models.PositiveSmallIntegerField(default=1)),
+                        ('generator', models.CharField(blank=True, max_length=80)),
+                        ('instructions', models.TextField(blank=True)),
+                        ('seed', models.BigIntegerField()),
+                        ('state', models.CharField(choices=[('open', 'Open'), ('paused', 'Paused'), ('closed', 'Closed')], default='open', max_length=6)),
+                        ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False)),
+                        ('created_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
+                        ('dataset', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='annotation.dataset')),
+                        ('panel', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='annotation.panel')),
+                        ('project', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='accounts.project')),
+                    ],
+                    options={
+                        'verbose_name_plural': 'writing duties',
+                        'ordering': ['-pk'],
+                        'constraints': [models.UniqueConstraint(fields=('project', 'name'), name='writing_duty_name_unique'), models.CheckConstraint(condition=models.Q(('per_prompt__gte', 1)), name='writing_duty_per_prompt_positive'), models.CheckConstraint(condition=models.Q(('shortest__lte', models.F('longest'))), name='writing_duty_lengths')],
+                    },
+                ),
+                migrations.CreateModel(
+                    name='WritingText',
+                    fields=[
+                        ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                        ('place', models.PositiveSmallIntegerField()),
+                        ('state', models.CharField(choices=[('writing', 'Being written'), ('submitted', 'Submitted'), ('returned', 'Sent back'), ('accepted', 'Accepted'), ('skipped', 'Skipped'), ('released', 'Given to somebody else')], default='writing', max_length=9)),
+                        ('key', models.UUIDField(unique=True)),
+                        ('draft', models.JSONField(default=list)),
+                        ('seconds', models.FloatField(default=0)),
+                        ('pasted', models.PositiveIntegerField(default=0)),
+                        ('taken_at', models.DateTimeField(default=django.utils.timezone.now)),
+                        ('saved_at', models.DateTimeField(null=True)),
+                        ('held_until', models.DateTimeField()),
+                        ('skip_reason', models.CharField(blank=True, choices=[('cannot', "I don't know enough about it"), ('language', 'Not in my language or variety'), ('damaged', 'Damaged or incomplete text'), ('distressing', "I don't want to read it"), ('other', 'Something else')], max_length=11)),
+                        ('note', models.CharField(blank=True, max_length=500)),
+                        ('external_id', models.CharField(blank=True, max_length=200)),
+                        ('annotator', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='annotation.annotator')),
+                        ('duty', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='texts', to='annotation.writingduty')),
+                        ('item', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='annotation.item')),
+                        ('stored_in', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='annotation.dataset')),
+                    ],
+                    options={
+                        'ordering': ['pk'],
+                        'indexes': [models.Index(fields=['annotator', 'external_id'], name='writing_by_annotator')],
+                        'constraints': [models.UniqueConstraint(fields=('duty', 'item', 'annotator'), name='writing_text_once'), models.UniqueConstraint(condition=models.Q(('state__in', ['writing', 'submitted', 'returned', 'accepted'])), fields=('duty', 'item', 'place'), name='writing_text_place')],
+                    },
+                ),
+                migrations.CreateModel(
+                    name='WritingSubmission',
+                    fields=[
+                        ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                        ('number', models.PositiveSmallIntegerField()),
+                        ('key', models.UUIDField(unique=True)),
+                        ('texts', models.JSONField(default=list)),
+                        ('warnings', models.JSONField(default=list)),
+                        ('seconds', models.FloatField(default=0)),
+                        ('pasted', models.PositiveIntegerField(default=0)),
+                        ('submitted_at', models.DateTimeField(default=django.utils.timezone.now)),
+                        ('text', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='submissions', to='annotation.writingtext')),
+                    ],
+                    options={
+                        'ordering': ['text', 'number'],
+                        'constraints': [models.UniqueConstraint(fields=('text', 'number'), name='writing_submission_number')],
+                    },
+                ),
+                migrations.CreateModel(
+                    name='WritingDecision',
+                    fields=[
+                        ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                        ('decision', models.CharField(choices=[('accepted', 'Accepted'), ('returned', 'Sent back')], max_length=8)),
+                        ('comment', models.TextField(blank=True)),
+                        ('decided_at', models.DateTimeField()),
+                        ('decided_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
+                        ('submission', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='decisions', to='annotation.writingsubmission')),
+                    ],
+                    options={
+                        'ordering': ['pk'],
                     },
                 ),
             ],

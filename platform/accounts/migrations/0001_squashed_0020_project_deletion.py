@@ -1,4 +1,4 @@
-"""The tables of an empty database; see docs/decisions/0035-squashed-migrations.md."""
+"""The tables of an empty database; see docs/decisions/0035-squashed-migrations.md and 0066."""
 
 import django.db.models.deletion
 import django.db.models.functions.text
@@ -11,7 +11,7 @@ from accounts.table_creation import CreateTables
 
 class Migration(migrations.Migration):
 
-    replaces = [('accounts', '0001_initial'), ('accounts', '0002_webhooks'), ('accounts', '0003_founding'), ('accounts', '0004_account_activity'), ('accounts', '0005_project_rules'), ('accounts', '0006_invitation_name'), ('accounts', '0007_plain_labels'), ('accounts', '0008_jobs'), ('accounts', '0009_plain_job_labels'), ('accounts', '0010_webhook_jobs'), ('accounts', '0011_undo_jobs'), ('accounts', '0012_decision_event'), ('accounts', '0013_proposal_jobs'), ('accounts', '0014_search_jobs'), ('accounts', '0015_batch_jobs')]
+    replaces = [('accounts', '0001_initial'), ('accounts', '0002_webhooks'), ('accounts', '0003_founding'), ('accounts', '0004_account_activity'), ('accounts', '0005_project_rules'), ('accounts', '0006_invitation_name'), ('accounts', '0007_plain_labels'), ('accounts', '0008_jobs'), ('accounts', '0009_plain_job_labels'), ('accounts', '0010_webhook_jobs'), ('accounts', '0011_undo_jobs'), ('accounts', '0012_decision_event'), ('accounts', '0013_proposal_jobs'), ('accounts', '0014_search_jobs'), ('accounts', '0015_batch_jobs'), ('accounts', '0016_profile_dialect_age'), ('accounts', '0017_rubric_jobs'), ('accounts', '0018_checkup_jobs'), ('accounts', '0019_plan_events'), ('accounts', '0020_project_deletion')]
 
     initial = True
 
@@ -45,9 +45,9 @@ class Migration(migrations.Migration):
                         ('languages', models.JSONField(blank=True, default=list, verbose_name='languages')),
                         ('ui_language', models.CharField(blank=True, max_length=35, verbose_name='interface language')),
                         ('erased_at', models.DateTimeField(blank=True, null=True)),
-                        ('may_found_projects', models.BooleanField(default=False, verbose_name='can create projects')),
                         ('groups', models.ManyToManyField(blank=True, help_text='The groups this user belongs to. A user will get all permissions granted to each of their groups.', related_name='user_set', related_query_name='user', to='auth.group', verbose_name='groups')),
                         ('user_permissions', models.ManyToManyField(blank=True, help_text='Specific permissions for this user.', related_name='user_set', related_query_name='user', to='auth.permission', verbose_name='user permissions')),
+                        ('may_found_projects', models.BooleanField(default=False, verbose_name='can create projects')),
                     ],
                     options={
                         'constraints': [models.UniqueConstraint(fields=('email',), name='user_email_unique'), models.CheckConstraint(condition=models.Q(('email', django.db.models.functions.text.Lower('email'))), name='user_email_lower')],
@@ -62,6 +62,8 @@ class Migration(migrations.Migration):
                         ('grew_up_with', models.JSONField(blank=True, default=list, verbose_name='languages grown up with')),
                         ('consented_at', models.DateTimeField(blank=True, null=True)),
                         ('user', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='profile', to=settings.AUTH_USER_MODEL)),
+                        ('age_band', models.CharField(blank=True, max_length=5)),
+                        ('dialect', models.CharField(blank=True, max_length=80)),
                     ],
                 ),
                 migrations.CreateModel(
@@ -97,7 +99,7 @@ class Migration(migrations.Migration):
                     name='Job',
                     fields=[
                         ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                        ('kind', models.CharField(choices=[('check', 'Check of an import'), ('store', 'Import'), ('undo', 'Undo of an import'), ('export', 'Export'), ('bundle', 'Bundle import'), ('deliveries', 'Webhook deliveries'), ('numbers', 'Numbers of a campaign'), ('proposal', 'Version of a judge, proposed by a model'), ('search', 'Search for a version of a judge'), ('calls', 'Batch of calls')], max_length=10)),
+                        ('kind', models.CharField(choices=[('check', 'Check of an import'), ('store', 'Import'), ('undo', 'Undo of an import'), ('export', 'Export'), ('bundle', 'Bundle import'), ('deliveries', 'Webhook deliveries'), ('numbers', 'Numbers of a campaign'), ('proposal', 'Version of a judge, proposed by a model'), ('search', 'Search for a version of a judge'), ('calls', 'Batch of calls'), ('rubric', "Change of a rubric's version"), ('checkup', 'Check-up of a dataset'), ('texts', 'Storing of written texts')], max_length=10)),
                         ('state', models.CharField(choices=[('waiting', 'Waiting'), ('running', 'Running'), ('finished', 'Finished'), ('failed', 'Failed'), ('cancelled', 'Cancelled')], default='waiting', max_length=9)),
                         ('done', models.BigIntegerField(default=0)),
                         ('total', models.BigIntegerField(default=0)),
@@ -118,7 +120,7 @@ class Migration(migrations.Migration):
                     options={
                         'ordering': ['-pk'],
                         'indexes': [models.Index(fields=['project', '-id'], name='job_by_project'), models.Index(condition=models.Q(('state__in', ['waiting', 'running'])), fields=['due_at'], name='job_open')],
-                        'constraints': [models.CheckConstraint(condition=models.Q(('state__in', ['waiting', 'running', 'finished', 'failed', 'cancelled'])), name='job_state_known'), models.CheckConstraint(condition=models.Q(models.Q(('lease__isnull', False), ('lease_until__isnull', False), ('state', 'running')), models.Q(models.Q(('state', 'running'), _negated=True), ('lease', None)), _connector='OR'), name='job_leased_while_running'), models.CheckConstraint(condition=models.Q(('kind__in', ['check', 'store', 'undo', 'export', 'bundle', 'deliveries', 'numbers', 'proposal', 'search', 'calls'])), name='job_kind_known')],
+                        'constraints': [models.CheckConstraint(condition=models.Q(('state__in', ['waiting', 'running', 'finished', 'failed', 'cancelled'])), name='job_state_known'), models.CheckConstraint(condition=models.Q(models.Q(('lease__isnull', False), ('lease_until__isnull', False), ('state', 'running')), models.Q(models.Q(('state', 'running'), _negated=True), ('lease', None)), _connector='OR'), name='job_leased_while_running'), models.CheckConstraint(condition=models.Q(('kind__in', ['check', 'store', 'undo', 'export', 'bundle', 'deliveries', 'numbers', 'proposal', 'search', 'calls', 'rubric', 'checkup', 'texts'])), name='job_kind_known')],
                     },
                 ),
                 migrations.CreateModel(
@@ -133,11 +135,12 @@ class Migration(migrations.Migration):
                         ('expires_at', models.DateTimeField()),
                         ('accepted_at', models.DateTimeField(null=True)),
                         ('revoked_at', models.DateTimeField(null=True)),
-                        ('email', models.EmailField(blank=True, max_length=254, verbose_name='e-mail')),
-                        ('name', models.CharField(blank=True, max_length=120, verbose_name='name')),
                         ('accepted_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
                         ('created_by', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
                         ('project', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='invitations', to='accounts.project')),
+                        ('email', models.EmailField(blank=True, max_length=254, verbose_name='e-mail')),
+                        ('name', models.CharField(blank=True, max_length=120, verbose_name='name')),
+                        ('mailed_at', models.DateTimeField(null=True)),
                     ],
                     options={
                         'ordering': ['-pk'],
@@ -191,8 +194,8 @@ class Migration(migrations.Migration):
                         ('failing_since', models.DateTimeField(null=True)),
                         ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False)),
                         ('created_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
-                        ('job', models.OneToOneField(editable=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='accounts.job')),
                         ('project', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='webhooks', to='accounts.project')),
+                        ('job', models.OneToOneField(editable=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='accounts.job')),
                     ],
                     options={
                         'ordering': ['pk'],
@@ -205,7 +208,7 @@ class Migration(migrations.Migration):
                     fields=[
                         ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                         ('key', models.UUIDField()),
-                        ('event', models.CharField(choices=[('ratings.submitted', 'Ratings submitted'), ('run.finished', 'Judge run finished'), ('import.finished', 'Import finished'), ('decision.changed', 'Decision about a judge changed'), ('test', 'Test')], max_length=20)),
+                        ('event', models.CharField(choices=[('ratings.submitted', 'Ratings submitted'), ('run.finished', 'Judge run finished'), ('plan.finished', 'Generation plan finished'), ('plan.paused', 'Generation plan paused'), ('import.finished', 'Import finished'), ('decision.changed', 'Decision about a judge changed'), ('test', 'Test')], max_length=20)),
                         ('subject_pk', models.BigIntegerField(null=True)),
                         ('payload', models.JSONField()),
                         ('state', models.CharField(choices=[('waiting', 'Waiting'), ('delivered', 'Delivered'), ('given_up', 'Not delivered')], default='waiting', max_length=9)),
@@ -222,6 +225,30 @@ class Migration(migrations.Migration):
                         'ordering': ['-pk'],
                         'indexes': [models.Index(condition=models.Q(('state', 'waiting')), fields=['webhook', 'due_at'], name='delivery_due')],
                         'constraints': [models.UniqueConstraint(fields=('key',), name='delivery_key_unique'), models.CheckConstraint(condition=models.Q(('state__in', ['waiting', 'delivered', 'given_up'])), name='delivery_state_known')],
+                    },
+                ),
+                migrations.CreateModel(
+                    name='ProjectDeletion',
+                    fields=[
+                        ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                        ('deleted_at', models.DateTimeField(default=django.utils.timezone.now, editable=False)),
+                        ('archived_before', models.DateTimeField(null=True)),
+                        ('purge_started_at', models.DateTimeField(null=True)),
+                        ('deleted_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
+                        ('project', models.OneToOneField(on_delete=django.db.models.deletion.PROTECT, related_name='deletion', to='accounts.project')),
+                    ],
+                ),
+                migrations.CreateModel(
+                    name='SuspendedMembership',
+                    fields=[
+                        ('membership_pk', models.BigIntegerField(primary_key=True, serialize=False)),
+                        ('role', models.CharField(choices=[('lead', 'Lead'), ('researcher', 'Researcher'), ('annotator', 'Annotator')], max_length=12)),
+                        ('since', models.DateTimeField()),
+                        ('project', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='suspended_memberships', to='accounts.project')),
+                        ('user', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='suspended_memberships', to=settings.AUTH_USER_MODEL)),
+                    ],
+                    options={
+                        'constraints': [models.UniqueConstraint(fields=('project', 'user'), name='suspended_membership_once')],
                     },
                 ),
             ],

@@ -1,4 +1,4 @@
-"""The tables of an empty database; see docs/decisions/0035-squashed-migrations.md."""
+"""The tables of an empty database; see docs/decisions/0035-squashed-migrations.md and 0066."""
 
 import uuid
 
@@ -12,7 +12,7 @@ from accounts.table_creation import CreateTables
 
 class Migration(migrations.Migration):
 
-    replaces = [('analytics', '0001_initial'), ('analytics', '0002_shares'), ('analytics', '0003_transfers'), ('analytics', '0004_computations'), ('analytics', '0005_charts'), ('analytics', '0006_plain_labels'), ('analytics', '0007_job'), ('analytics', '0008_running_jobs'), ('analytics', '0009_without_leases'), ('analytics', '0010_computation_jobs'), ('analytics', '0011_stored_cells'), ('analytics', '0012_gate')]
+    replaces = [('analytics', '0001_initial'), ('analytics', '0002_shares'), ('analytics', '0003_transfers'), ('analytics', '0004_computations'), ('analytics', '0005_charts'), ('analytics', '0006_plain_labels'), ('analytics', '0007_job'), ('analytics', '0008_running_jobs'), ('analytics', '0009_without_leases'), ('analytics', '0010_computation_jobs'), ('analytics', '0011_stored_cells'), ('analytics', '0012_gate'), ('analytics', '0013_share_shows_generators'), ('analytics', '0014_words_of_decisions')]
 
     initial = True
 
@@ -59,8 +59,8 @@ class Migration(migrations.Migration):
                         ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                         ('criterion', models.CharField(max_length=60)),
                         ('language', models.CharField(max_length=35)),
-                        ('decision', models.CharField(choices=[('stale', 'Stale'), ('insufficient', 'Insufficient'), ('rubric_problem', 'Rubric problem'), ('judge_alone', 'Judge alone'), ('judge_with_correction', 'With correction'), ('ranking_only', 'Ranking only'), ('humans_only', 'Humans only')], max_length=21)),
-                        ('former', models.CharField(blank=True, choices=[('stale', 'Stale'), ('insufficient', 'Insufficient'), ('rubric_problem', 'Rubric problem'), ('judge_alone', 'Judge alone'), ('judge_with_correction', 'With correction'), ('ranking_only', 'Ranking only'), ('humans_only', 'Humans only')], max_length=21)),
+                        ('decision', models.CharField(choices=[('stale', 'Must be measured again'), ('insufficient', 'Insufficient'), ('rubric_problem', 'Rubric problem'), ('judge_alone', 'Judge alone'), ('judge_with_correction', 'With correction'), ('ranking_only', 'Ranking only'), ('humans_only', 'Humans only')], max_length=21)),
+                        ('former', models.CharField(blank=True, choices=[('stale', 'Must be measured again'), ('insufficient', 'Insufficient'), ('rubric_problem', 'Rubric problem'), ('judge_alone', 'Judge alone'), ('judge_with_correction', 'With correction'), ('ranking_only', 'Ranking only'), ('humans_only', 'Humans only')], max_length=21)),
                         ('facts', models.JSONField(default=dict)),
                         ('at', models.DateTimeField(default=django.utils.timezone.now, editable=False)),
                         ('campaign', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='annotation.campaign')),
@@ -85,6 +85,7 @@ class Migration(migrations.Migration):
                         ('revoked_at', models.DateTimeField(null=True)),
                         ('campaign', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='annotation.campaign')),
                         ('created_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
+                        ('shows_generators', models.BooleanField(default=False)),
                     ],
                     options={
                         'ordering': ['-pk'],
@@ -152,8 +153,8 @@ class Migration(migrations.Migration):
                         ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False)),
                         ('expires_at', models.DateTimeField()),
                         ('created_by', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL)),
-                        ('job', models.OneToOneField(editable=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='accounts.job')),
                         ('project', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='accounts.project')),
+                        ('job', models.OneToOneField(editable=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='accounts.job')),
                     ],
                     options={
                         'ordering': ['-pk'],
@@ -170,8 +171,8 @@ class Migration(migrations.Migration):
                         ('next_at', models.DateTimeField(default=django.utils.timezone.now)),
                         ('reason', models.CharField(choices=[('ended', 'The worker stopped before it had finished.'), ('long', 'It took longer than %(detail)s minutes and was stopped.'), ('table', "The ratings can't be used: %(detail)s"), ('fault', 'An error in Panelbench: %(detail)s'), ('cancelled', '%(detail)s')], default='ended', max_length=9)),
                         ('detail', models.CharField(blank=True, max_length=400)),
-                        ('asked', models.JSONField(default=dict)),
                         ('campaign', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='annotation.campaign')),
+                        ('asked', models.JSONField(default=dict)),
                         ('job', models.OneToOneField(editable=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='accounts.job')),
                     ],
                     options={
