@@ -158,7 +158,7 @@ def _alike(judge: Judge) -> list[Judge]:
     return [other for other in others if judges.canonical(other.parameters) == sent]
 
 
-class SentRequests:
+class JudgeRequests:
     """What a judge sends about the items of a rubric version, to be compared with what others send."""
 
     def __init__(self, judge: Judge, rubric_version: RubricVersion) -> None:
@@ -208,7 +208,7 @@ class SentRequests:
             messages=[system_message(briefs, self.variant), {"role": "user", "content": self.about(item, None)}],
         )
 
-    def same_as(self, other: SentRequests, items: Iterable[Item]) -> set[tuple[int, int | None]]:
+    def same_as(self, other: JudgeRequests, items: Iterable[Item]) -> set[tuple[int, int | None]]:
         """The pairs of item and criterion about which both send the same."""
         equal = [pk for pk, digest in self.instructions.items() if other.instructions.get(pk) == digest]
         if not equal:
@@ -232,11 +232,11 @@ class AskedTogether:
     def __init__(self, rubric_version: RubricVersion) -> None:
         self.judges: list[Judge] = []
         self._rubric_version = rubric_version
-        self._sent: dict[int, SentRequests] = {}
+        self._sent: dict[int, JudgeRequests] = {}
 
-    def sent_by(self, judge: Judge) -> SentRequests:
+    def sent_by(self, judge: Judge) -> JudgeRequests:
         """What any judge, one of these or not, sends on this rubric version."""
-        return self._sent.setdefault(judge.pk, SentRequests(judge, self._rubric_version))
+        return self._sent.setdefault(judge.pk, JudgeRequests(judge, self._rubric_version))
 
 
 @dataclass(frozen=True, slots=True)
