@@ -218,6 +218,27 @@ TERMS = {
             "glossary.md",
         ),
         Term(
+            "assignment",
+            _("Assignment"),
+            _("One item for one annotator. Once it is submitted it is an annotation, with a rating on each criterion."),
+            "glossary.md",
+        ),
+        Term(
+            "rating",
+            _("Rating"),
+            _("One score, or N/A, by one person on one criterion of one item."),
+            "glossary.md",
+        ),
+        Term(
+            "label",
+            _("Label"),
+            _(
+                "What people say of one item on one criterion: the mean of their ratings. However many people rated "
+                "the item, it is one label."
+            ),
+            "glossary.md",
+        ),
+        Term(
             "wave",
             _("Wave"),
             _("Items that came into a task at one time: all of them, a selection, or the next items that were drawn."),

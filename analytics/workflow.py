@@ -7,7 +7,7 @@ panel in one language; the judge's rankings carry over to the others. Each has a
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -29,6 +29,8 @@ from annotation.models import Campaign
 SURFACE = ("text.characters", "text.mattr", "text.turns", "text.words")
 """The measures of the texts that stand for the first stage of S0; in order, as an address has them."""
 _FEWEST_GENERATORS = 3
+_FEW_GENERATORS = 5
+"""With fewer, τ can take fewer than eleven values."""
 _MOST_SHOWN = 12
 TAU_B = "stability.kendall_tau_b"
 STEPS = ("surface", "panel", "judge", "languages")
@@ -226,7 +228,9 @@ class _About:
         words = {
             StepState.PASSED: _("Measures of the texts rank the generators alike: the texts are comparable."),
             StepState.FAILED: _("The texts already differ between languages. A judge can’t be blamed for that alone."),
-            StepState.INSUFFICIENT: _("The intervals are too wide to say whether the texts are comparable."),
+            StepState.INSUFFICIENT: self._too_wide(
+                _("The intervals are too wide to say whether the texts are comparable.")
+            ),
         }
         return self._step("surface", map(self._tau, own), words, self._of_rankings, "items", rows is None)
 
@@ -244,7 +248,9 @@ class _About:
         words = {
             StepState.PASSED: _("The judge ranks the generators alike in all languages."),
             StepState.FAILED: _("The judge’s ranking changes with the language: calibrate it there, or use people."),
-            StepState.INSUFFICIENT: _("The intervals are too wide to say whether the rankings are alike."),
+            StepState.INSUFFICIENT: self._too_wide(
+                _("The intervals are too wide to say whether the rankings are alike.")
+            ),
         }
         return self._step("languages", map(self._tau, own), words, self._of_rankings, "calibrate", rows is None)
 
@@ -260,7 +266,8 @@ class _About:
             StepState.FAILED: _("The panel agrees hardly more than by chance: work on the rubric first."),
             StepState.INSUFFICIENT: _("More items with two ratings are needed: about 100 in a language are advised."),
         }
-        return self._step("panel", own, words, threshold, "label", rows is None)
+        step = self._step("panel", own, words, threshold, "label", rows is None)
+        return replace(step, action="rubric") if step.state is StepState.FAILED else step
 
     def of_judge(self, cells: Sequence[CellDecision], *, is_missing: bool) -> WorkflowStep:
         """Step 3: the decisions of the gate in one language."""
@@ -294,6 +301,13 @@ class _About:
     def _no_judge(self, name: str, threshold: str) -> WorkflowStep:
         sentence = _("No judge has scored these items.")
         return WorkflowStep(name, StepState.NOT_RUN, sentence, threshold, "run")
+
+    def _too_wide(self, sentence: str) -> str:
+        """With what would help: of few generators τ has few values, however many items they have."""
+        if (n := len(self.choices.generators)) >= _FEW_GENERATORS:
+            return sentence
+        more = _("With %d generators τ has few values: items of more generators help most.") % n
+        return f"{sentence} {more}"
 
     def _cannot_compare(self) -> str:
         if len(self.choices.languages) < 2:

@@ -336,7 +336,7 @@ PLANNER = PartsPage(
                 "judge’s scores of all items (PPI++). No plan where the raters agree too little."
             ),
             empty=gettext_lazy("A plan needs labelled items on an ordered scale, with scores that are not all equal."),
-            terms=("interval", "overlap"),
+            terms=("label", "interval", "overlap"),
             build=_labels,
             statistics=("plan.labels_needed",),
             columns="language",

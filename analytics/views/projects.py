@@ -73,6 +73,7 @@ def workflow_page(request: HttpRequest, project: str, campaign: int) -> HttpResp
         "steps": [
             (number, step, *start_of(current, found, step, is_lead)) for number, step in enumerate(found.steps, 1)
         ],
+        "next_start": start_of(current, found, found.next_step, is_lead) if found.next_step else ("", ""),
         "judges": choices.listed_judges(NumbersQuestion()),
         "languages": [(tag, languages.name_for(tag, request.LANGUAGE_CODE)) for tag in choices.languages],
         "thresholds_address": reverse("thresholds", args=[current.project.slug]) if is_lead else "",
@@ -84,10 +85,12 @@ def start_of(campaign: Campaign, found: CampaignWorkflow, step: WorkflowStep, is
     """The text and the address of a step's button; two empty texts if there is nothing to do."""
     slug, here = campaign.project.slug, [campaign.project.slug, campaign.pk]
     about = f"?{urlencode({'judge': found.judge})}" if found.judge else ""
+    version = campaign.rubric_version
     starts: dict[str, tuple[Any, str]] = {
         "thresholds": (_("Declare thresholds"), reverse("thresholds", args=[slug]) if is_lead else ""),
         "items": (_("Add items"), reverse("datasets", args=[slug])),
         "label": (_("Plan more labels"), reverse("numbers_planner", args=here)),
+        "rubric": (_("Work on the rubric"), reverse("rubric_version", args=[slug, version.rubric.key, version.number])),
         "run": (_("Run a judge"), reverse("judges", args=[slug])),
         "decisions": (_("What would change it"), reverse("judge_decisions", args=here) + about),
         "calibrate": (_("Correct its means"), reverse("numbers_results", args=here) + about),
