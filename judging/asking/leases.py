@@ -100,6 +100,11 @@ class RequestOutcome:
         """Whether it is a reply that settles its row, under whatever lease that is then."""
         raise NotImplementedError
 
+    @property
+    def leaves_waiting(self) -> bool:
+        """Whether its row waits for another request after it, so that it ends nothing."""
+        return False
+
 
 RequestT = TypeVar("RequestT", bound=LeasedRequest)
 OutcomeT = TypeVar("OutcomeT", bound=RequestOutcome)
@@ -309,7 +314,7 @@ class LeasedRows(ABC, Generic[OutcomeT]):
                 asked = outcome.asked
                 project = self.project_of(asked.row)
                 budgets.stop_asking(project, provider=asked.provider, model=asked.model, reason=outcome.stops)
-            for asker in {self._asker_of(outcome) for outcome in (*settled, *again)}:
+            for asker in {self._asker_of(outcome) for outcome in (*settled, *again) if not outcome.leaves_waiting}:
                 self.announce(asker)
         return len(settled)
 

@@ -79,6 +79,10 @@ class StepOutcome(RequestOutcome):
     def settles(self) -> bool:
         return self.progress is not None and not self.progress.is_discarded
 
+    @property
+    def leaves_waiting(self) -> bool:
+        return self.progress is not None and self.progress.state == leases.WAITING
+
 
 class ConversationRows(LeasedRows[StepOutcome]):
     """Conversations and their openings, as leased rows."""

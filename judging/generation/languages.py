@@ -130,11 +130,12 @@ def likely_language(text: str, language: str) -> str:
     lists = _word_lists()
     if own not in lists:
         return ""
-    words = Counter(regex.findall(r"[\p{L}\p{M}]+", unicodedata.normalize("NFC", text).casefold()))
+    words = _word_counts(text)
     theirs: Counter[str] = Counter()
     for word, count in words.items():
         if word not in lists[own]:
-            theirs.update(dict.fromkeys(_languages_of_words().get(word, ()), count))
+            for tag in _languages_of_words().get(word, ()):
+                theirs[tag] += count
     for tag, listed in lists.items():
         if theirs[tag] >= _SURELY:
             ours = sum(words[word] for word in lists[own] - listed)
@@ -146,8 +147,16 @@ def likely_language(text: str, language: str) -> str:
 def has_frequent_words(text: str, language: str) -> bool:
     """Whether a text has any of the frequent words of its language; true of a language without a list."""
     listed = _word_lists().get(language.split("-", maxsplit=1)[0])
-    words = regex.findall(r"[\p{L}\p{M}]+", unicodedata.normalize("NFC", text).casefold())
-    return listed is None or not listed.isdisjoint(words)
+    return listed is None or not listed.isdisjoint(_word_counts(text))
+
+
+_WORD: Final = regex.compile(r"[\p{L}\p{M}]+")
+
+
+@lru_cache(maxsize=8)
+def _word_counts(text: str) -> Counter[str]:
+    """How often each word stands in a text; kept, because one text is asked about several times in a row."""
+    return Counter(_WORD.findall(unicodedata.normalize("NFC", text).casefold()))
 
 
 def identified_language(text: str, language: str) -> str:

@@ -278,7 +278,18 @@ def has_hidden_characters(text: str) -> bool:
 
 def shown_width(text: str) -> int:
     """Characters; wide ones, as of Chinese, Japanese and Korean, count twice."""
-    return sum(2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in text)
+    return len(text) if text.isascii() else sum(map(_WIDTHS.__getitem__, text))
+
+
+class _Widths(dict[str, int]):
+    """By character, looked up once."""
+
+    def __missing__(self, character: str) -> int:
+        self[character] = width = 2 if unicodedata.east_asian_width(character) in "WF" else 1
+        return width
+
+
+_WIDTHS: Final = _Widths()
 
 
 def folded_text(text: str) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -26,7 +27,17 @@ from judging.generation.messages import given_fields
 from judging.generation.specs import Spec
 from judging.generation.user_agent import without_stop
 from judging.models import Judge
-from judging.prompts import CriterionBrief, ItemText, Message, PromptVariant, Turn, render, response_schema
+from judging.prompts import (
+    CriterionBrief,
+    ItemText,
+    Message,
+    PromptVariant,
+    Turn,
+    check,
+    response_schema,
+    system_message,
+    user_message,
+)
 from judging.replies import Reading, parse
 from judging.requests import criterion_brief
 
@@ -114,7 +125,13 @@ class UtteranceJudge:
         shown = lay_out(fields=given_fields(spec, drawn, language), turns=utterance_turns(spec, turns, utterance))
         said = tuple(Turn(turn["speaker"], turn["text"]) for turn in shown.turns)
         item = ItemText(turns=said, fields=shown.fields, language=language)
-        return render(item=item, criteria=self.criteria, variant=self.variant)
+        return [{**self._rubric}, user_message(item, self.variant)]
+
+    @cached_property
+    def _rubric(self) -> Message:
+        """The system message, which is the same about every turn."""
+        check(self.criteria, self.variant)
+        return system_message(self.criteria, self.variant)
 
     def reply_key(self, messages: Sequence[Message]) -> str:
         """The key by which a judge run knows the reply again."""

@@ -16,6 +16,8 @@ import pytest
 from django.conf import settings as configured
 from django.utils import timezone
 
+from accounts import webhooks
+from accounts.models import Delivery
 from accounts.refusals import Refused
 from judging import tasks
 from judging.asking import leases
@@ -216,6 +218,26 @@ def test_an_opening_that_is_given_up_ends_its_conversations(cast: Cast, provider
     assert simulated(plan).done == 2
 
 
+@pytest.mark.both_databases
+def test_the_end_of_a_simulation_is_announced_once(cast: Cast, provider: RunningProvider, settings: Any) -> None:
+    settings.DEBUG = True
+    webhooks.add(project=cast.kassa, address="http://127.0.0.1:9/", events=["plan.finished"], actor=cast.aino)
+    plan = begun(cast, families=1)
+    assert simulated(plan).written == 2
+    about = {"project": "kassa", "plan": plan.pk, "phase": "finished", "texts": 2, "written": 2, "given_up": 0}
+    assert [delivery.payload["data"] for delivery in Delivery.objects.all()] == [about]
+    unopened = begun(cast, families=1, models=("sim-steady",), judged=False, name="Second")
+    for _try in range(10):
+        asker, lease, [opening] = taken(unopened)
+        CONVERSATIONS.settle(outcomes=[asker.read(opening, said("<think>What may she write?</think>Well."), lease)])
+        if plans.has_finished(unopened):
+            break
+        assert Delivery.objects.count() == 1
+    about = {**about, "plan": unopened.pk, "texts": 1, "written": 0, "given_up": 1}
+    assert Delivery.objects.latest("pk").payload["data"] == about
+    assert Delivery.objects.count() == 2
+
+
 def test_every_try_refused_ends_the_conversation_and_says_so(cast: Cast, provider: RunningProvider) -> None:
     plan = begun(cast, families=1, models=("sim-steady",), judged=False)
     asker, lease, [opening] = taken(plan)
@@ -265,7 +287,8 @@ def dies(rows, **about):
     return count
 
 LeasedRows.settle = dies
-conversing.work_on_conversations({plan})
+while conversing.work_on_conversations({plan}):
+    pass
 """
 
 
