@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from accounts.models import User
+from accounts import people
+from accounts.models import Role, User
 from analytics.judges import thresholds
 from annotation import panels
 from tests import make
@@ -79,3 +80,25 @@ def test_who_may_not_create_projects_is_told_whom_to_ask(cast: Cast) -> None:
         assert "aino@" not in text
     assert "olev" not in cast.client("maarika").get("/new/").content.decode()  # annotators are told no names
     assert "Ask the operator:" not in cast.client("aino").get("/").content.decode()
+
+
+def test_open_invitations_are_counted_on_the_path_and_where_items_are_assigned(cast: Cast) -> None:
+    campaign = make.campaign(cast.kassa)
+    panel = panels.create(project=cast.kassa, name="Eesti «1»", language="et")
+    for name in ("Eve\u0301", "سارة"):
+        people.invite(project=cast.kassa, created_by=cast.aino, role=Role.ANNOTATOR, name=name, panels=[panel.pk])
+    assert path_of(cast, "aino")["Invite people to the panel"][0] == "2 invitations are open."
+    address = f"/p/kassa/campaigns/{campaign.pk}/duties/new/"
+    assert "2 people are invited and have not joined yet." in cast.client("aino").get(address).content.decode()
+    seat = panels.seat(panel=panel, user=cast.maarika)
+    page = cast.client("aino").get(address).content.decode()
+    assert f"<bdi>{seat.annotator.pseudonym}</bdi>" in page and 'data-confirm="Assign these items?"' in page
+
+
+def test_thresholds_say_which_dataset_is_too_small(cast: Cast) -> None:
+    address = "/p/kassa/settings/thresholds/"
+    assert "A judge needs" not in cast.client("aino").get(address).content.decode()
+    make.campaign(cast.kassa)
+    page = cast.client("aino").get(address).content.decode()
+    assert "A judge needs 30 items in each language. Round 1 v1 has 4 in Estonian." in page
+    assert "in each language: from 10, by default 30." in page

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from typing import Any
 
 from django.contrib.auth.decorators import login_required
@@ -61,13 +63,23 @@ def invite_list_view(request: HttpRequest, project: str) -> HttpResponse:
             )
         except Refused as refused:
             form.add_error("addresses", refused.sentence)
+    links = [(row, request.build_absolute_uri(row.link) if row.link else "") for row in rows]
     shown = {
         "list_form": InvitationListForm(project=current_project) if rows else form,
-        "rows": [(row, request.build_absolute_uri(row.link) if row.link else "") for row in rows],
+        "rows": links,
+        "links_csv": _links_csv([(row.email, address) for row, address in links if address]),
         "is_mailed": bool(rows) and bool(form.cleaned_data.get("send")) and mail.is_sent(),
     }
     blank = InvitationForm(project=current_project)
     return _people(request, current_project, blank, "", status=422 if form.errors else 200, **shown)
+
+
+def _links_csv(links: list[tuple[str, str]]) -> str:
+    """Addresses and links as CSV; no spreadsheet takes an address for a formula."""
+    written = io.StringIO()
+    safe = [(f"'{email}" if email[:1] in "=+-@" else email, link) for email, link in links]
+    csv.writer(written, lineterminator="\n").writerows([("email", "link"), *safe])
+    return written.getvalue()
 
 
 def _people(
