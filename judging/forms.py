@@ -16,6 +16,7 @@ from accounts import languages
 from accounts.inputs import whole_number
 from accounts.models import Project, User
 from accounts.refusals import Refused
+from analytics.stats.core.identifiers import normal_identifier, spellings_of
 from annotation.models import Dataset, Item, ItemSelection, RubricVersion
 from judging import judges, trials
 from judging.asking import endpoints
@@ -371,7 +372,7 @@ class TrialForm(MaterialForm):
 
     def clean(self) -> dict[str, Any]:
         chosen = super().clean() or self.cleaned_data
-        dataset, named = chosen.get("dataset"), [part.strip() for part in chosen.get("items", "").split(",")]
+        dataset, named = chosen.get("dataset"), [normal_identifier(part) for part in chosen.get("items", "").split(",")]
         named = list(dict.fromkeys(part for part in named if part))
         if dataset is None or not named:
             return chosen
@@ -379,7 +380,8 @@ class TrialForm(MaterialForm):
             self.add_error("items", _("Choose at most three items."))
             return chosen
         there_are = Item.objects.of(dataset).select_related("dataset")
-        by_id = {item.external_id: item for item in there_are.filter(external_id__in=named)}
+        spelt = there_are.filter(external_id__in=spellings_of(named))
+        by_id = {normal_identifier(item.external_id): item for item in spelt}
         found = []
         for name in named:
             item = by_id.get(name)
@@ -674,5 +676,7 @@ def _about(words: str) -> Q:
     """Calls with these words in the item's name, a rationale, or the text of a reply."""
     replies = Attempt.objects.filter(call=OuterRef("pk"), reply__choices__0__message__content__icontains=words)
     rationales = Verdict.objects.filter(attempt__call=OuterRef("pk"), rationale__icontains=words)
-    named = Q(item__external_id__icontains=words) | Q(item__title__icontains=words)
+    named = Q()
+    for spelling in sorted(spellings_of([normal_identifier(words)])):
+        named |= Q(item__external_id__icontains=spelling) | Q(item__title__icontains=spelling)
     return named | Q(Exists(replies)) | Q(Exists(rationales))

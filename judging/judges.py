@@ -21,6 +21,7 @@ from accounts import audit, languages
 from accounts.inputs import holds_nul, is_storable
 from accounts.models import Project, User
 from accounts.refusals import Refused
+from analytics.stats.core.identifiers import normal_identifier
 from annotation import rubrics
 from annotation.models import Criterion, RubricVersion
 from annotation.readers import RubricDocument, parse_rubric
@@ -116,7 +117,7 @@ def declare(
     exists, the given values replace its own; refused while a run of it is running. ``parent`` is the judge of which a
     new judge is a version.
     """
-    factors, name = dict(variant or {}), name.strip()
+    factors, name = dict(variant or {}), normal_identifier(name)
     if factors.get("examples"):
         factors["examples"] = examples.resolve_examples(project, factors["examples"])
     prompt, sent = variant_of(factors), checked_parameters(parameters or {})
@@ -257,7 +258,7 @@ def key_of(name: str, variant: str) -> tuple[str, str]:
     """The name and the prompt variant in a file, without spaces around them. Our own exports write "name (variant)" as
     the name, so the variant is removed from the end of the name.
     """
-    name, variant = name.strip(), variant.strip()
+    name, variant = normal_identifier(name), normal_identifier(variant)
     return name.removesuffix(f" ({variant})") if variant else name, variant
 
 

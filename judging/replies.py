@@ -31,6 +31,37 @@ VERDICTS_TOOL: Final = "verdicts"
 _ENDED: Final = frozenset({"stop", "tool_calls"})
 CUT_OFF: Final = frozenset({"length", "max_tokens", "max_output_tokens"})
 _SCORE_FIELDS: Final = ("score", "rating", "grade", "label", "answer", "result")
+_SCORE_WORDS: Final = (
+    *(
+        "评分",
+        "評分",
+        "分数",
+        "分數",
+        "得分",
+        "スコア",
+        "点数",
+        "評価",
+        "оценка",
+        "балл",
+        "التقييم",
+        "الدرجة",
+        "التقدير",
+    ),
+    *(
+        "puntuación",
+        "calificación",
+        "valoración",
+        "nota",
+        "hinne",
+        "hinnang",
+        "skoor",
+        "अंक",
+        "स्कोर",
+        "note",
+        "bewertung",
+    ),
+)
+"""What stands before a number in words, in the languages of replies."""
 _RATIONALE_FIELDS: Final = ("rationale", "explanation", "justification", "comment", "feedback", "reasoning", "reason")
 _NA_SPELLINGS: Final = frozenset({"n/a", "na", "n.a.", "n.a", "not applicable"})
 # Braces that open nothing readable are given up on after this many, so that no reply costs quadratic time.
@@ -751,8 +782,9 @@ def _in_words(text: str, criterion: CriterionBrief, languages: Sequence[str]) ->
 
     A word that is a label of the scale is read as the label.
     """
-    names = "|".join(re.escape(name) for name in (criterion.key, criterion.name, *_SCORE_FIELDS) if name)
-    opens = rf"\W{{0,8}}(?:(?:final|overall|my) )?(?:{names})\W{{0,8}}[:=]\W{{0,8}}"
+    fields = (criterion.key, criterion.name, *_SCORE_FIELDS, *_SCORE_WORDS)
+    names = "|".join(re.escape(name) for name in fields if name)
+    opens = rf"\W{{0,8}}(?:(?:final|overall|my) )?(?:{names})\W{{0,8}}[:=：]\W{{0,8}}"
     named = re.fullmatch(rf"{opens}(.*)", text.strip(), _LINES)
     word = named[1] if named else text
     labels = {point.label.casefold() for point in criterion.points if point.label}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl
@@ -32,6 +32,7 @@ from analytics.ratings.raters import (
     names_of_failed,
     usual_judges,
 )
+from analytics.stats.core.identifiers import normal_identifier
 from analytics.stats.declared.register import STATISTICS, statistics_that_need
 from annotation.models import Campaign, Criterion, Duty, Item
 from judging.models import JudgeRun
@@ -192,7 +193,21 @@ def _check_families(question: NumbersQuestion, choices: QuestionChoices) -> None
 
 def asked_question(campaign: Campaign, pairs: Iterable[tuple[str, str]]) -> NumbersQuestion:
     """The question of these parameters, checked against the campaign. The default question fits every campaign."""
+    pairs = list(pairs)
     question = parsed_question(pairs)
     if question != NumbersQuestion():
-        check_question(question, question_choices(campaign))
+        choices = question_choices(campaign)
+        if not all(text.isascii() for _name, text in pairs):
+            question = parsed_question(_as_spelt(pairs, choices))
+        check_question(question, choices)
     return question
+
+
+def _as_spelt(pairs: Iterable[tuple[str, str]], choices: QuestionChoices) -> Iterator[tuple[str, str]]:
+    """The parameters with names of judges, annotators, panels, generators and criteria in the Unicode form that these
+    have in the project."""
+    there = (*choices.judges, *choices.raters, *choices.panels, *choices.generators, *choices.criteria)
+    spelt = {normal_identifier(name): name for name in there}
+    for name, text in pairs:
+        column, sign, value = text.partition("=") if name == "where" else ("", "", text)
+        yield name, f"{column}{sign}{spelt.get(normal_identifier(value), value)}"

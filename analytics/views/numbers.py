@@ -28,6 +28,7 @@ from analytics.numbers import RULE_NAMES, NumbersPage, chosen_option
 from analytics.questions.parameters import BLIND_ONLY
 from analytics.questions.question import Settings
 from analytics.ratings.raters import campaign_annotators
+from analytics.stats.core.identifiers import normal_identifier
 from annotation.models import Annotator, Campaign
 
 # --- what a reader chose in the address ------------------------------------------------------------------------------
@@ -86,9 +87,10 @@ def chosen_raters(campaign: Campaign, query: QueryDict) -> Raters:
 def named_raters(campaign: Campaign, given: Sequence[str]) -> Raters:
     """The annotators of these pseudonyms or lists of pseudonyms; refused when there is nobody of that name."""
     everyone = tuple(campaign_annotators(campaign))
-    known = {annotator.pseudonym for annotator in everyone}
-    wanted = {name for each in given for name in _names(each, known)}
-    if strangers := sorted(wanted - known):
+    known = {normal_identifier(annotator.pseudonym): annotator.pseudonym for annotator in everyone}
+    names = {name for text in given for name in _names(normal_identifier(text), set(known))}
+    wanted = {known.get(name, name) for name in names}
+    if strangers := sorted(names - set(known)):
         sentence = _("Nobody called %s has rated in this campaign.") % ", ".join(strangers)
         raise Refused(sentence, code="unknown_rater", fields={"raters": sentence})
     chosen = tuple(annotator for annotator in everyone if annotator.pseudonym in wanted)

@@ -19,6 +19,7 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts.inputs import without_nul
 from accounts.models import SIGHTED, HasJob, Project, Role, User
+from analytics.stats.core.identifiers import normal_identifier, spellings_of
 from annotation.blinding import heading_of, lay_out
 from annotation.readers import File, Mapping, is_compressed, is_on_scale, plain_number
 from annotation.whole_item import AskedAs, asked_as
@@ -373,15 +374,17 @@ class ItemQuerySet(models.QuerySet["Item"]):
     def matching(self, filters: abc.Mapping[str, str]) -> ItemQuerySet:
         """Items with these values of language, generator and scenario, and with the text ``q`` in their turns, fields,
         title or id."""
-        plain = {name: without_nul(text) for name, text in filters.items()}
-        matching = self.filter(**{name: plain[name] for name in ITEM_FILTERS if plain.get(name)})
-        if not (text := plain.get("q", "").strip()):
+        plain = {name: without_nul(text).strip() for name, text in filters.items()}
+        spelt = {name: spellings_of([normal_identifier(text)]) for name, text in plain.items() if text}
+        matching = self.filter(**{f"{name}__in": spelt[name] for name in ITEM_FILTERS if name in spelt})
+        if "q" not in spelt:
             return matching
         words = {"turns_text": Cast("turns", models.TextField()), "fields_text": Cast("fields", models.TextField())}
-        inside = models.Q(turns_text__icontains=text) | models.Q(fields_text__icontains=text)
-        return matching.annotate(**words).filter(
-            inside | models.Q(title__icontains=text) | models.Q(external_id__icontains=text)
-        )
+        inside = models.Q()
+        for text in sorted(spelt["q"]):
+            for field in (*words, "title", "external_id"):
+                inside |= models.Q(**{f"{field}__icontains": text})
+        return matching.annotate(**words).filter(inside)
 
 
 class Item(models.Model):

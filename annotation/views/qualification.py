@@ -18,6 +18,7 @@ from accounts import access, refusals
 from accounts.inputs import without_nul
 from accounts.models import Project, Role
 from accounts.refusals import Refused
+from analytics.stats.core.identifiers import normal_identifier, spellings_of
 from annotation.desk import stage_pages
 from annotation.models import (
     Annotator,
@@ -312,8 +313,8 @@ def reference_form(request: HttpRequest, project: str, campaign: int) -> HttpRes
 
 
 def _stored_reference(campaign: Campaign, item: str) -> dict[str, str]:
-    name = without_nul(item)
-    found = ReferenceItem.objects.filter(campaign=campaign, item__external_id=name).first()
+    name = normal_identifier(without_nul(item))
+    found = ReferenceItem.objects.filter(campaign=campaign, item__external_id__in=spellings_of([name])).first()
     if found is None:
         return {"item": name}
     shown = {"item": name, "purpose": found.purpose}

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 from unicodedata import normalize
 
 import pytest
 
+from accounts.refusals import Refused
 from annotation import campaigns
 from annotation.models import Annotator, Import, Item, Rating
+from judging import judges
 from tests import make
 from tests.annotation.test_commands import run
 from tests.annotation.test_import_pages import file, page, uploaded
@@ -59,3 +61,31 @@ def test_ratings_in_one_form_meet_items_and_raters_in_the_other(cast: Cast, tmp_
     assert not people.filter(pseudonym="Zoë").exists()
     assert "Raters named in another Unicode form than NFC" in "\n".join(done.lines)
     assert Import.objects.latest("pk").kind == Import.Kind.RATINGS
+
+
+@pytest.mark.both_databases
+def test_what_people_type_meets_names_in_the_other_form(cast: Cast, provider: Any) -> None:
+    """Search, filters, questions, and names of judges: a person can't see which form their keyboard writes."""
+    rows = [
+        make.item_row(n, external_id=name, title=f"Pakk «é» {n}", scenario="scène", generator="ätläs")
+        for n, name in enumerate(NAMES)
+    ]
+    campaign = make.campaign(cast.kassa, items=rows)
+    make.rated(campaign, {"fluency": {"Zoë “Z”": [0, 1, 2, 3], "Élise": [0, 1, 2, 2], "Bo": [1, 1, 2, 2]}})
+    boris, dataset = cast.client("boris"), campaign.dataset
+    # As an older version stored it.
+    Item.objects.of(dataset).filter(external_id=NAMES[1]).update(external_id=normalize("NFD", NAMES[1]))
+    for form in ("NFC", "NFD"):
+        words = {"q": normalize(form, "Jüri"), "scenario": normalize(form, "scène")}
+        found = boris.get(f"/api/v1/projects/kassa/datasets/{dataset.pk}/items/", words).json()["results"]
+        assert [normalize("NFC", row["external_id"]) for row in found] == [NAMES[1]]
+        asked = {"raters": [normalize(form, "Zoë “Z”"), normalize(form, "Élise")]}
+        answer = boris.get(f"/api/v1/projects/kassa/campaigns/{campaign.pk}/numbers/", asked)
+        assert answer.status_code in (200, 202), (form, answer.json())
+        asked |= {"where": normalize(form, "generator=ätläs")}
+        answer = boris.get(f"/api/v1/projects/kassa/campaigns/{campaign.pk}/estimates/", asked)
+        assert answer.status_code in (200, 202), (form, answer.json())
+    named: dict[str, Any] = {"provider": "simulated", "model": "sim-steady"}
+    judges.declare(project=cast.kassa, name=normalize("NFC", "Jüge"), **named)
+    with pytest.raises(Refused, match="Another judge of this project is called"):
+        judges.declare(project=cast.kassa, name=normalize("NFD", "Jüge"), **named, parameters={"temperature": 1})

@@ -124,6 +124,14 @@ REFUSALS = [
     "Lo siento, pero no puedo evaluar este diálogo.",
     "Me niego a calificar este texto.",
     "No puedo ayudar con eso.",
+    "I must refrain from scoring this content.",
+    "I am unable to provide a rating.",
+    "I won't be scoring this.",
+    "Me temo que no puedo calificar esto.",
+    "Я не в состоянии оценить это.",
+    "很抱歉，这个请求我帮不了。",
+    "評価できません。",
+    "माफ़ करें, मैं यह काम नहीं कर सकती।",
 ]
 NO_REFUSALS = [
     "I can't find any errors.",
@@ -140,6 +148,15 @@ NO_REFUSALS = [
     "无法评价更高",
     "No puedo dar más de 2.",
     "لا أستطيع إيجاد أي خطأ",
+    "我不能给更高的分数。",
+    "我无法给出满分。",
+    "这个要求我做不到的地方太多。",
+    "لا أستطيع إعطاء أكثر من 2.",
+    "لا أستطيع إعطاء درجة أعلى.",
+    "لا يمكنني تقييم هذا بأعلى من 2",
+    "मैं इसे अधिक अंक नहीं दे सकता।",
+    "I am unable to provide a score higher than 2.",
+    "I will refrain from scoring it higher.",
 ]
 
 
@@ -187,6 +204,13 @@ def test_a_whole_object_is_the_answer_whatever_its_rationale_says() -> None:
         ("vier", "de", 4),
         ("neli", "et", 4),
         ("Score: four", "en", 4),
+        ("评分：三", "zh", 3),
+        ("スコア：三", "ja", 3),
+        ("Оценка: четыре", "ru", 4),
+        ("التقييم: أربعة", "ar", 4),
+        ("Puntuación: cuatro", "es", 4),
+        ("Hinne: neli", "et", 4),
+        ("अंक: चार", "hi", 4),
         ("**Fluency:** three", "en", 3),
     ],
 )
