@@ -110,8 +110,8 @@ def _named(column: str, phrases: Collection[tuple[str, ...]]) -> _Named | None:
                 start, end, changed = (start + 1, end, True) if at == start else (start, end - 1, True)
                 break
         if not changed and not criterion:
-            spans = ((start, start + size) for size in range(end - start - 1, 0, -1))
-            spans = (*spans, *((end - size, end) for size in range(end - start - 1, 0, -1)))
+            sizes = range(end - start - 1, 0, -1)
+            spans = [*((start, start + size) for size in sizes), *((end - size, end) for size in sizes)]
             span = next((span for span in spans if _is_criterion(words[slice(*span)], phrases)), None)
             if span:
                 criterion, changed = text[places[span[0]][0] : places[span[1] - 1][1]], True
