@@ -133,6 +133,16 @@ class TestStarting:
         assert "24 waiting" in post(boris, "run_start", judge.pk, **chosen)
         assert JudgeRun.objects.get().budget == Decimal("0.5")
 
+    def test_the_forecast_is_that_of_the_chosen_judges_model(
+        self, cast: Cast, boris: Client, provider: RunningProvider, settings: Any
+    ) -> None:
+        object.__setattr__(settings.PROVIDERS["simulated"], "prices", (("sim-steady", Decimal(2), Decimal(8)),))
+        about = {"dataset": make.dataset(cast.kassa, 6).pk, "rubric_version": make.rubric(cast.kassa).pk}
+        free, priced = declared(cast, "sim-harsh"), declared(cast, parameters={"max_tokens": 200})
+        for judge in (priced, free, priced):
+            cost = page(boris, "run_start", judge.pk, **about).partition("<dt>Cost</dt>")[2].partition("</dd>")[0]
+            assert ("about $0.0" in cost, "free" in cost) == (judge == priced, judge == free), cost
+
     def test_the_forecast_is_near_what_the_run_takes(self, cast: Cast, provider: RunningProvider) -> None:
         run = started(cast, declared(cast), items=8)
         forecast = runs.forecast(judge=run.judge, dataset=run.dataset, rubric_version=run.rubric_version)
