@@ -63,12 +63,14 @@ class DecidedCell:
         return cls(row.judge.name, row.criterion, row.language, row.decision)
 
 
-def open_work(campaign: Campaign, decided: Sequence[DecidedCell], *, is_lead: bool) -> list[Attention]:
-    """Everything open, what blocks the others first."""
+def open_work(
+    campaign: Campaign, decided: Sequence[DecidedCell], *, is_lead: bool, with_names: bool = True
+) -> list[Attention]:
+    """Everything open, what blocks the others first. `with_names`: for leads, also the names of people."""
     return [
         *_stale(campaign, decided),
         *_paused(campaign),
-        *_assignments(campaign, is_lead=is_lead),
+        *_assignments(campaign, is_lead=is_lead, with_names=is_lead and with_names),
         *_runs(campaign),
         *_notes(campaign),
         *_disputed(campaign),
@@ -87,11 +89,11 @@ def _stale(campaign: Campaign, decided: Sequence[DecidedCell]) -> Iterator[Atten
     """Judges that must be measured again, each with its own page of decisions."""
     for judge in sorted({cell.judge for cell in decided if cell.use == Use.STALE}):
         here = reverse("judge_decisions", args=[campaign.project.slug, campaign.pk])
-        text = _("Measure %(judge)s again: something changed since.")
+        text = _("Measure %(judge)s again.")
         yield Attention(text % {"judge": judge}, f"{here}?{urlencode({'judge': judge})}")
 
 
-def _assignments(campaign: Campaign, *, is_lead: bool) -> Iterator[Attention]:
+def _assignments(campaign: Campaign, *, is_lead: bool, with_names: bool) -> Iterator[Attention]:
     """Assignments that nobody has submitted yet, and whom they wait for."""
     waiting = Assignment.objects.filter(duty__campaign=campaign, duty__stands_for=None)
     waiting = waiting.exclude(state=Assignment.State.SUBMITTED)
@@ -100,7 +102,7 @@ def _assignments(campaign: Campaign, *, is_lead: bool) -> Iterator[Attention]:
         return
     address = reverse("workload" if is_lead else "campaign", args=[campaign.project.slug, campaign.pk])
     text = ngettext("%(n)d assignment is open: %(whom)s.", "%(n)d assignments are open: %(whom)s.", count)
-    whom = named([f"{name} {n}" for name, n in open_by_person(campaign, with_names=is_lead)])
+    whom = named([f"{name} {n}" for name, n in open_by_person(campaign, with_names=with_names)])
     yield Attention(text % {"n": count, "whom": whom or named(sorted(by_duty))}, address)
 
 
@@ -185,5 +187,5 @@ def _severe(campaign: Campaign) -> Iterator[Attention]:
         workload.severity_flags(snapshot.content["estimates"]) if isinstance(snapshot, Snapshot) else {}
     )
     if flags:
-        text = _("Scores clearly differ from the others’: %s.")
+        text = _("Clearly different severity: %s.")
         yield Attention(text % named(sorted(flags)), reverse("workload", args=[campaign.project.slug, campaign.pk]))

@@ -17,16 +17,16 @@ MOST_REASONS = 3
 Use = GateDecision.Use
 MEANINGS = {
     Use.JUDGE_ALONE: gettext_lazy("Use its scores as they are."),
-    Use.JUDGE_WITH_CORRECTION: gettext_lazy(
-        "Use its scores together with human ratings that correct them. A corrected mean takes 20 rated items of its "
-        "generator; with fewer, use the people’s mean."
-    ),
+    Use.JUDGE_WITH_CORRECTION: gettext_lazy("Use its scores together with human ratings that correct them."),
     Use.RANKING_ONLY: gettext_lazy("Use it to rank generators, not for scores."),
     Use.HUMANS_ONLY: gettext_lazy("Do not use it here: ask people."),
     Use.INSUFFICIENT: gettext_lazy("There are too few items with ratings to decide."),
     Use.RUBRIC_PROBLEM: gettext_lazy("The raters do not agree, so nothing can be compared with them."),
     Use.STALE: gettext_lazy("Something changed since it was measured."),
 }
+CORRECTION_TAKES = gettext_lazy(
+    "A corrected mean takes 20 rated items of its generator; with fewer, use the people’s mean."
+)
 FINDING_NAMES = {
     "stale": gettext_lazy("Unchanged since it was measured"),
     "insufficient": gettext_lazy("Enough items"),
@@ -157,8 +157,13 @@ class CellDecision:
 
     @property
     def meaning(self) -> str:
-        """What to do, in a sentence."""
-        return str(MEANINGS[self.use])
+        """What to do, in one or two sentences."""
+        return " ".join(filter(None, (str(MEANINGS[self.use]), self.takes)))
+
+    @property
+    def takes(self) -> str:
+        """What the use takes today; empty where it takes nothing."""
+        return str(CORRECTION_TAKES) if self.use is Use.JUDGE_WITH_CORRECTION else ""
 
     @property
     def state(self) -> str:

@@ -227,7 +227,7 @@ class CampaignPictures:
         """Which means of generators are shown: corrected ones where that was possible; else what a correction takes."""
         corrected = [row for row in self.study.leaderboard or () if row["asked"] == CORRECTED]
         if corrected and all(row["value"] is None for row in corrected):
-            return _("The people’s mean by language; simultaneous 95 % intervals. A correction takes 20 rated items.")
+            return _("The people’s mean by language, not corrected; simultaneous 95 % intervals.")
         return _("Mean by language, corrected by the judge where that was possible; simultaneous 95 % intervals.")
 
     @property

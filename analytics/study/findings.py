@@ -211,9 +211,9 @@ def about_judges(
     if biases is None:
         own = {(cell.row["judge"], *cell_of(cell)): bias_figure(cell) for cell in cells}
         biases = {key: figure for key, figure in own.items() if figure is not None}
-    said = []
+    said: list[Sentence] = []
     for name in ranked[:LISTED]:
-        said += _one_judge(name, by_judge[name], order)
+        said += _one_judge(name, by_judge[name], order, as_before=bool(said) and _as_many(by_judge, ranked[0], name))
         biased = [
             (cell, figure)
             for cell in by_judge[name]
@@ -224,7 +224,7 @@ def about_judges(
         said += _how_biased(biased, names, against)
     warned = [name for name in ranked[LISTED:] if any(cell.use in _WARNED_OF for cell in by_judge[name])]
     for name in warned:
-        said += _one_judge(name, by_judge[name], order)
+        said += _one_judge(name, by_judge[name], order, as_before=_as_many(by_judge, ranked[0], name))
     if (more := len(ranked) - LISTED - len(warned)) > 0:
         text = ngettext("%(n)d more judge is in the picture.", "%(n)d more judges are in the picture.", more)
         said.append(worded(text, n=more))
@@ -248,8 +248,16 @@ def _rank(cells: Iterable[CellDecision]) -> tuple[int, ...]:
     return tuple(-counted[use] for use in _USABLE)
 
 
-def _one_judge(name: str, cells: Sequence[CellDecision], order: Sequence[GateDecision.Use]) -> list[Sentence]:
-    """How many cells have which decision."""
+def _as_many(by_judge: Mapping[str, Sequence[CellDecision]], first: str, name: str) -> bool:
+    """Whether a judge has as many cells as the first one, so that their number need not be said again."""
+    is_counted = any(cell.use not in (Use.STALE, Use.JUDGE_ALONE) for cell in by_judge[first])
+    return is_counted and len(by_judge[first]) == len(by_judge[name])
+
+
+def _one_judge(
+    name: str, cells: Sequence[CellDecision], order: Sequence[GateDecision.Use], *, as_before: bool
+) -> list[Sentence]:
+    """How many cells have which decision. `as_before`: of as many as the sentence before has named."""
     judge, counted, n_cells = Emphasised(name), Counter(cell.use for cell in cells), len(cells)
     if counted[Use.STALE] == n_cells:
         return [worded(_("%(judge)s must be measured again."), judge=judge)]
@@ -257,6 +265,8 @@ def _one_judge(name: str, cells: Sequence[CellDecision], order: Sequence[GateDec
         text = _("%(judge)s may score alone in all %(all)d cells of criterion and language.")
         return [worded(text, judge=judge, all=n_cells)]
     uses = [f"{use.label} {counted[use]}" for use in order if counted[use]]
+    if as_before:
+        return [worded(_("%(judge)s: %(uses)s."), judge=judge, uses=listed(uses))]
     text = _("%(judge)s in %(all)d cells of criterion and language: %(uses)s.")
     return [worded(text, judge=judge, all=n_cells, uses=listed(uses))]
 

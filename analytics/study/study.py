@@ -296,7 +296,7 @@ class CampaignStudy:
             text = _("Declare what a judge has to reach: without thresholds nothing is decided.")
             found.append(Attention(text, reverse("thresholds", args=[self.campaign.project.slug])))
         cells = [DecidedCell.of(cell) for cell in (self.decided.cells if self.decided else ())]
-        return found + open_work(self.campaign, cells, is_lead=self.is_lead)
+        return found + open_work(self.campaign, cells, is_lead=self.is_lead, with_names=False)
 
     @property
     def direction(self) -> str:

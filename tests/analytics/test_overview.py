@@ -47,7 +47,8 @@ def test_what_needs_somebody_is_named_and_leads_to_its_page(cast: Cast) -> None:
     whom = f"{desks.annotator(cast, cast.maarika).pseudonym} ({cast.maarika.name})"
     waits = {f"{n} assignments are open: {whom} {items}.": f"/p/kassa/numbers/{campaign.pk}/work/"}
     assert listed(cast) == waits
-    assert listed(cast) == open_on_study(cast, campaign), "one list on both pages"
+    without_names = {text.replace(f" ({cast.maarika.name})", ""): address for text, address in waits.items()}
+    assert open_on_study(cast, campaign) == without_names, "one list on both pages"
     taken = desks.taken(cast, duty)
     Skip.objects.create(duty=duty, item=taken.item, annotator=desks.annotator(cast, cast.maarika), note="cut off")
     Import.objects.create(project=cast.kassa, kind=Import.Kind.DATASET, state=Import.State.FAILED)
@@ -78,7 +79,7 @@ def test_decisions_count_by_their_newest_and_stale_ones_need_somebody(cast: Cast
         GateDecision.objects.create(**about, criterion=criterion, decision=decision)
     assert listed(cast) == {
         "3 disputed items to decide.": f"/p/kassa/numbers/{campaign.pk}/adjudication/",
-        "Measure Kohtunik again: something changed since.": f"/p/kassa/numbers/{campaign.pk}/judges/?judge=Kohtunik",
+        "Measure Kohtunik again.": f"/p/kassa/numbers/{campaign.pk}/judges/?judge=Kohtunik",
     }
     assert overview.decided_uses(overview.latest_uses(cast.kassa)) == [
         ("Humans only", 1),
