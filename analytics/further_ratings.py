@@ -19,9 +19,9 @@ from annotation import allocation
 from annotation.models import Assignment, Campaign, Criterion, Duty, PayRate
 
 UNITS = {
-    "items": gettext_lazy("items, each rated by as many people as its task asks for"),
-    "assignments": gettext_lazy("assignments: one person rates one item"),
-    "ratings": gettext_lazy("ratings: one score on one criterion"),
+    "items": gettext_lazy("Items"),
+    "assignments": gettext_lazy("Assignments"),
+    "ratings": gettext_lazy("Ratings"),
 }
 MOST_FURTHER = 100_000
 

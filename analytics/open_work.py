@@ -101,7 +101,7 @@ def _assignments(campaign: Campaign, *, is_lead: bool, with_names: bool) -> Iter
     if not (count := sum(by_duty.values())):
         return
     address = reverse("workload" if is_lead else "campaign", args=[campaign.project.slug, campaign.pk])
-    text = ngettext("%(n)d assignment is open: %(whom)s.", "%(n)d assignments are open: %(whom)s.", count)
+    text = ngettext("%(n)d open assignment: %(whom)s.", "%(n)d open assignments: %(whom)s.", count)
     whom = named([f"{name} {n}" for name, n in open_by_person(campaign, with_names=with_names)])
     yield Attention(text % {"n": count, "whom": whom or named(sorted(by_duty))}, address)
 
@@ -156,7 +156,7 @@ def _disputed(campaign: Campaign) -> Iterator[Attention]:
         return
     count = disagreements.queue(campaign, disagreements.chosen_queue(options, {})).counts["open"]
     if count:
-        text = ngettext("%d disputed item to decide.", "%d disputed items to decide.", count)
+        text = ngettext("%d disputed item.", "%d disputed items.", count)
         yield Attention(text % count, reverse("adjudication", args=[campaign.project.slug, campaign.pk]))
 
 
@@ -175,7 +175,7 @@ def _rubric(campaign: Campaign, decided: Sequence[DecidedCell]) -> Iterator[Atte
         yield Attention(_("Repair the rubric: %s.") % named(cells), address)
     counts = rubrics.translation_counts(rubric_from_dict(version.document))
     if drafts := sum(count.draft + count.stale for count in counts):
-        text = ngettext("%d rubric translation is not reviewed.", "%d rubric translations are not reviewed.", drafts)
+        text = ngettext("%d unreviewed rubric translation.", "%d unreviewed rubric translations.", drafts)
         yield Attention(text % drafts, address)
 
 
@@ -187,5 +187,5 @@ def _severe(campaign: Campaign) -> Iterator[Attention]:
         workload.severity_flags(snapshot.content["estimates"]) if isinstance(snapshot, Snapshot) else {}
     )
     if flags:
-        text = _("Clearly different severity: %s.")
+        text = _("Severity differs: %s.")
         yield Attention(text % named(sorted(flags)), reverse("workload", args=[campaign.project.slug, campaign.pk]))

@@ -24,9 +24,7 @@ MEANINGS = {
     Use.RUBRIC_PROBLEM: gettext_lazy("The raters do not agree, so nothing can be compared with them."),
     Use.STALE: gettext_lazy("Something changed since it was measured."),
 }
-CORRECTION_TAKES = gettext_lazy(
-    "A corrected mean takes 20 rated items of its generator; with fewer, use the people’s mean."
-)
+CORRECTION_TAKES = gettext_lazy("Correcting a generator’s mean takes 20 rated items; until then use the people’s.")
 FINDING_NAMES = {
     "stale": gettext_lazy("Unchanged since it was measured"),
     "insufficient": gettext_lazy("Enough items"),

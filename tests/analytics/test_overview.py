@@ -45,7 +45,7 @@ def test_what_needs_somebody_is_named_and_leads_to_its_page(cast: Cast) -> None:
     campaign = duty.campaign
     n, items = duty.assignments.count(), 3
     whom = f"{desks.annotator(cast, cast.maarika).pseudonym} ({cast.maarika.name})"
-    waits = {f"{n} assignments are open: {whom} {items}.": f"/p/kassa/numbers/{campaign.pk}/work/"}
+    waits = {f"{n} open assignments: {whom} {items}.": f"/p/kassa/numbers/{campaign.pk}/work/"}
     assert listed(cast) == waits
     without_names = {text.replace(f" ({cast.maarika.name})", ""): address for text, address in waits.items()}
     assert open_on_study(cast, campaign) == without_names, "one list on both pages"
@@ -59,7 +59,7 @@ def test_what_needs_somebody_is_named_and_leads_to_its_page(cast: Cast) -> None:
     JudgeRun.objects.update(state=JudgeRun.State.PAUSED)  # as deleting and restoring the project leaves them
     campaigns.move(campaign=campaign, to=Campaign.State.PAUSED)
     assert listed(cast) == {
-        f"{n} assignments are open: {whom} {items}.": f"/p/kassa/numbers/{campaign.pk}/work/",
+        f"{n} open assignments: {whom} {items}.": f"/p/kassa/numbers/{campaign.pk}/work/",
         "1 campaign is paused.": "/p/kassa/campaigns/",
         "1 import has problems.": "/p/kassa/imports/",
         "1 item was skipped with a note.": f"/p/kassa/campaigns/{campaign.pk}/",
@@ -78,7 +78,7 @@ def test_decisions_count_by_their_newest_and_stale_ones_need_somebody(cast: Cast
     for criterion, decision in (("fluency", "judge_alone"), ("coherence", "humans_only"), ("fluency", "stale")):
         GateDecision.objects.create(**about, criterion=criterion, decision=decision)
     assert listed(cast) == {
-        "3 disputed items to decide.": f"/p/kassa/numbers/{campaign.pk}/adjudication/",
+        "3 disputed items.": f"/p/kassa/numbers/{campaign.pk}/adjudication/",
         "Measure Kohtunik again.": f"/p/kassa/numbers/{campaign.pk}/judges/?judge=Kohtunik",
     }
     assert overview.decided_uses(overview.latest_uses(cast.kassa)) == [
@@ -104,7 +104,7 @@ def test_failed_jobs_are_shown_for_a_week_and_open_ones_as_running(cast: Cast) -
     Job.objects.filter(pk=done.pk).update(state=Job.State.FAILED, ended_at=timezone.now())
     assert "1 job failed in the last week." in listed(cast)
     Job.objects.filter(pk=done.pk).update(ended_at=timezone.now() - overview.RECENT * 2)
-    assert [*listed(cast)] == ["3 disputed items to decide."]
+    assert [*listed(cast)] == ["3 disputed items."]
     Job.objects.filter(pk=done.pk).update(state=Job.State.WAITING, ended_at=None)
     assert [job.pk for job in overview.running_now(cast.kassa)] == [done.pk]
     assert jobs.job_kinds().keys() == set(Job.Kind.values)
