@@ -123,7 +123,9 @@ def _turn(item: pytest.Item, tests_of_its_module: int) -> tuple[bool, bool, bool
 
 
 def made_once(item: pytest.Item) -> bool:
-    """Whether a test uses a fixture of its module that is made once: rows, a server, an installed package."""
+    """Whether a test uses what is made once for its module: rows, a server, an installed package."""
+    if uses_rows_made_once(item):
+        return True
     fixtures = getattr(item, "_fixtureinfo", None)
     definitions = fixtures.name2fixturedefs.values() if fixtures else ()
     return any(

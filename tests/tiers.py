@@ -30,12 +30,12 @@ INSTALLED = ("platform/*", "static/*", "locale/*", "templates/*", "*/migrations/
 
 NIGHTLY: Mapping[str, tuple[str, ...]] = {
     "tests/releases": (*STORED, "judging/*", "annotation/*"),
-    "tests/test_backup.py": STORED,
+    "tests/test_backup.py": (*STORED, "annotation/bulk.py", "annotation/exports.py", "annotation/writers/archives.py"),
     "tests/test_wheel.py": INSTALLED,
     "tests/test_supervisor.py": ("platform/panelbench/*",),
     "tests/test_outages.py": ("platform/*", "*/desk/*", "*/urls.py", "*/settings.py"),
     "tests/client/test_alone.py": ("platform/client/*",),
-    "tests/test_schema.py": (*SERVED, "annotation/*", "judging/*", "analytics/[!s]*"),
+    "tests/test_schema.py": (*SERVED, "annotation/*", "judging/*", *NUMBERS),
     "tests/test_estonian.py": (*IMPORTS, *STATISTICS, "docs/estonian-study.md"),
     "tests/judging/test_equal_rows.py": (*IMPORTS, "annotation/*", "judging/*"),
     "tests/annotation/test_kill.py": (*IMPORTS, "annotation/*", "platform/accounts/*", "platform/panelbench/*"),
@@ -45,6 +45,7 @@ NIGHTLY: Mapping[str, tuple[str, ...]] = {
     "tests/browser/test_demo.py": PAGES,
     "tests/browser/test_promises.py": PAGES,
     "tests/browser/test_qualification_life.py": PAGES,
+    "tests/browser/test_upload.py": PAGES,
     "tests/annotation/test_mutants_stored.py": (*IMPORTS, "annotation/*", "bench/*"),
     "tests/analytics/test_published_figures.py": (*IMPORTS, "analytics/*"),
     "tests/analytics/stats/test_reproductions.py": (*STATISTICS, "docs/reproductions.md"),

@@ -26,7 +26,11 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def campaign(cast: Cast) -> Campaign:
+def campaign(module_scene: tuple[Cast, Campaign]) -> Campaign:
+    return module_scene[1]
+
+
+def make_scene(cast: Cast) -> Campaign:
     made = scene.rated_campaign(cast)
     scene.with_verdicts(made, {"fluency": [9, "unparsed", 2, 2.5, 2, 0, 2, 2, 1, 0, 2, 1], "coherence": 12 * [1]})
     snapshots.snapshot(campaign=made)

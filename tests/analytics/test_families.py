@@ -41,7 +41,11 @@ def judge_score(number: int, judge: int) -> int:
 
 
 @pytest.fixture
-def rated(cast: Cast) -> Campaign:
+def rated(module_scene: tuple[Cast, Campaign]) -> Campaign:
+    return module_scene[1]
+
+
+def make_scene(cast: Cast) -> Campaign:
     """Twelve scenarios in two languages by two generators; three people, three judges; a parameter to recover."""
     rows = [
         make.item_row(

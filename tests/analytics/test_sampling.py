@@ -132,7 +132,11 @@ JUDGED = [place % 4 for place in range(N)]
 
 
 @pytest.fixture
-def piloted(cast: Cast) -> tuple[Campaign, Duty]:
+def piloted(module_scene: tuple[Cast, tuple[Campaign, Duty]]) -> tuple[Campaign, Duty]:
+    return module_scene[1]
+
+
+def make_scene(cast: Cast) -> tuple[Campaign, Duty]:
     """Sixty Estonian items, of which half were drawn for a pilot and rated; a judge that errs on middle scores."""
     rows = [make.item_row(place, "et", scenario=f"s{place}", external_id=f"et-{place}") for place in range(N)]
     duty = desks.duty(cast, items=rows, overlap=1, criteria=[make.criterion("fluency")])

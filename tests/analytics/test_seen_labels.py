@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.core.files.base import ContentFile
-from django.test import Client
+from django.test import Client, override_settings
 from django.utils import timezone
 
 from accounts.models import AuditEntry
@@ -48,11 +49,20 @@ WAYS = {
 }
 
 
+def silent_provider() -> Mapping[str, Any]:
+    """The settings with a provider of which nothing is asked."""
+    entry = {"name": "simulated", "simulated": True, "base_url": "http://127.0.0.1:1/v1"}
+    return {"PROVIDERS": environment.declared_providers({"PANELBENCH_PROVIDERS": json.dumps([entry])})}
+
+
 @pytest.fixture
-def aligned(cast: Cast, settings: Any) -> Alignment:
+def aligned(module_scene: tuple[Cast, Alignment]) -> Iterator[Alignment]:
+    with override_settings(**silent_provider()):
+        yield module_scene[1]
+
+
+def make_scene(cast: Cast) -> Alignment:
     """Two raters differ on every item of a campaign, and an alignment has locked some of the items."""
-    entry = {"name": "simulated", "simulated": True, "base_url": "http://127.0.0.1:1/v1"}  # nothing is asked
-    settings.PROVIDERS = environment.declared_providers({"PANELBENCH_PROVIDERS": json.dumps([entry])})
     version = make.rubric(cast.kassa, make.criterion("fluency"))
     rows = [make.item_row(number, scenario=f"“s” {number} لغة", generator=f"g {number}") for number in range(24)]
     campaign = make.campaigns.open_campaign(
@@ -63,7 +73,8 @@ def aligned(cast: Cast, settings: Any) -> Alignment:
     brought = Import.objects.get(kind=Import.Kind.RATINGS)
     brought.files.create(name="ratings.csv", content=ContentFile(b"item,score\n", name="ratings.csv"), size=11)
     plan = {"name": "Closer", "looks": 2, "seed": 3, "share": 0.5, "actor": cast.aino}
-    return alignment.create_alignment(campaign=campaign, base=flawed(cast), **plan)
+    with override_settings(**silent_provider()):
+        return alignment.create_alignment(campaign=campaign, base=flawed(cast), **plan)
 
 
 def side(current: Alignment, which: str) -> Item:

@@ -98,9 +98,13 @@ def stored_run(cast: Cast) -> JudgeRun:
     return JudgeRun.objects.select_related("judge", "dataset__project", "rubric_version__rubric").get()
 
 
-@pytest.fixture
-def run(cast: Cast) -> JudgeRun:
+def make_scene(cast: Cast) -> JudgeRun:
     return stored_run(cast)
+
+
+@pytest.fixture
+def run(module_scene: tuple[Cast, JudgeRun]) -> JudgeRun:
+    return module_scene[1]
 
 
 def form(run: JudgeRun | None, **changes: Any) -> dict[str, Any]:
