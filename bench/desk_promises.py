@@ -237,7 +237,8 @@ def pause_on_pages(bench: DeskBench) -> None:
         page, done = made.next(), done + 1
     if not page.endswith("/before/"):
         again = [made.next() for _time in range(3)]
-        bench.note(PAUSE, "page", f"after {done} items {page}, and then {', '.join(again)}; nobody is paused", False)
+        happened = f"after {done} items {page}, and again at {again.count(page)} of 3 more tries; nobody is paused"
+        bench.note(PAUSE, "page", happened, False)
         return
     shown = made.annotators[0].text(page)
     overview = made.lead.text(f"/p/{made.project.slug}/campaigns/{made.campaign}/qualification/")
