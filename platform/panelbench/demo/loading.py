@@ -95,8 +95,12 @@ def compute_first_figures() -> None:
             for question in (DEFAULT_SETTINGS, *preparing.stale_questions(campaign))
             if snapshots.current_snapshot(campaign=campaign, settings=question)[0] is None
         ]:
-            for question in missing:
-                snapshots.snapshot(campaign=campaign, settings=question)
+            try:
+                for question in missing:
+                    snapshots.snapshot(campaign=campaign, settings=question)
+            except Exception:  # its page has it computed, and says why it can't be
+                logger.exception("the first figures of the demo")
+                return
 
 
 def logins() -> list[Login]:
