@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from inspect import unwrap
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -158,6 +159,13 @@ def routes() -> list[Route]:
     """Every route of our own."""
     found = [Route(pattern, str(each.name), tuple(each.pattern.converters)) for pattern, each in _walk(get_resolver())]
     return [route for route in found if not route.pattern.startswith(OTHERS_ROUTES)]
+
+
+def named_views() -> Iterator[tuple[str, Any]]:
+    """Every view of our own by the name of its route, without what decorates it."""
+    for pattern, each in _walk(get_resolver()):
+        if not pattern.startswith(OTHERS_ROUTES):
+            yield str(each.name), unwrap(each.callback)
 
 
 def _walk(resolver: URLResolver, prefix: str = "") -> Iterator[tuple[str, URLPattern]]:

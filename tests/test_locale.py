@@ -26,8 +26,9 @@ from django.utils import translation
 from django.utils.formats import date_format
 from django.utils.translation import to_locale
 
+from annotation.checkup.written_languages import OtherLanguage, OtherScript
 from panelbench.management.commands import catalogues
-from tests import databases
+from tests import access, databases, reached
 from tests.services import FOLDER
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -188,6 +189,39 @@ def categories(language: str) -> list[str]:
 def test_it_is_known_what_an_annotator_sees() -> None:
     said = {text for message in annotator_facing() if message.id for text in forms(message.id)}
     assert {"Submit and next", "Draft saved", "I can't judge it", "Sign in", "Customer", "Give a score."} <= said
+    assert {check.says for check in (OtherScript, OtherLanguage)} <= said, "a writer reads what was found in a prompt"
+
+
+# What a view for annotators also calls, and only leads and operators read.
+LEADS_READ = {("accounts.jobs", "cancel"), ("accounts.removal", "_hand_over")}
+LEADS_READ |= {("annotation.qualification.controls", "_mail_leads"), ("annotation.readers.evidence", "as_spans")}
+LEADS_READ |= {("annotation.readers.problems", "excerpt")}
+
+
+def annotators_functions() -> dict[reached.Place, Any]:
+    """Everything of ours that the pages call that an annotator can reach, by the matrix of `tests.access`."""
+    open_to = {route.name for route in access.routes() if route.allowed & {"maarika", "layla"}}
+    pages = {name: view for name, view in access.named_views() if name in open_to and not name.startswith("api_")}
+    found: dict[reached.Place, Any] = {}
+    for view in pages.values():
+        found |= reached.reached_functions((view.__module__, view.__name__))
+    return {place: function for place, function in found.items() if place not in LEADS_READ}
+
+
+def test_the_pages_and_sentences_of_every_view_for_annotators_are_among_theirs() -> None:
+    """If not: name the template in PAGES, or the module or function, in `catalogues`."""
+    functions = annotators_functions()
+    assert {("annotation.views.prompts", "write_prompt"), ("annotation.allocation", "criteria_of")} <= set(functions)
+    shown = {template.relative_to(ROOT / "templates").as_posix() for template in templates()}
+    pages = {path.relative_to(ROOT / "templates").as_posix() for path in (ROOT / "templates").rglob("*.html")}
+    marked = {text for message in extracted_catalogue() if message.id for text in forms(message.id)}
+    theirs = {text for message in annotator_facing() if message.id for text in forms(message.id)}
+    said_in = {
+        place: (reached.texts_in(function) & pages) - shown
+        | (reached.arguments_of(catalogues.KEYWORDS, function) & marked) - theirs
+        for place, function in functions.items()
+    }
+    assert {place: lacking for place, lacking in said_in.items() if lacking} == {}
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from copy import deepcopy
 from functools import cache
 from io import BytesIO
@@ -51,7 +51,9 @@ PAGES = {
             "closing",
             "desk_guidelines",
             "feedback",
+            "kept_draft",
             "not_theirs",
+            "submitted_already",
         ),
         *("writing/own_texts", "writing/write"),
         *("prompts/collections", "prompts/collection", "prompts/write", "prompts/prompt"),
@@ -79,6 +81,13 @@ MODULES = {
         "views/own_account",
     ),
     "platform/panelbench": ("pages",),
+}
+# Functions and attributes of classes with words for annotators, in modules that otherwise speak to leads.
+PARTS = {
+    "annotation/allocation.py": ("criteria_of",),
+    "annotation/checkup/written_languages.py": ("OtherScript.says", "OtherLanguage.says"),
+    "platform/accounts/people.py": ("accept", "find_invitation"),
+    "platform/accounts/removal.py": ("erase_user",),
 }
 # Where the part of a module begins that only leads and operators see, and where it ends.
 LEADS_ONLY = {
@@ -192,11 +201,29 @@ def annotators_sentences(root: Path) -> Catalog:
     modules = [path for folder, name in named for path in sorted(folder.glob(name))]
     mails = sorted((root / "templates").glob("account*/**/*.txt"))
     catalogue = extracted(root, [*annotators_templates(root), *modules, *mails])
+    for name, parts in PARTS.items():
+        own = _lines_of_parts(root / name, parts)
+        for message in extracted(root, [root / name]):
+            if any(line in own for _name, line in message.locations):
+                catalogue.add(message.id, locations=message.locations, context=message.context)
     leads_only = {name: _lines(root / name, *marks) for name, marks in LEADS_ONLY.items()}
     for message in list(catalogue):
         if message.locations and all(line in leads_only.get(name, ()) for name, line in message.locations):
             catalogue.delete(message.id, message.context)
     return catalogue
+
+
+def _lines_of_parts(path: Path, parts: Collection[str]) -> set[int]:
+    """The lines of functions, and of the attributes of classes (``Class.attribute``)."""
+    body = ast.parse(path.read_text(encoding="utf-8")).body
+    functions = [node for node in body if isinstance(node, ast.FunctionDef)]
+    named: list[tuple[str, ast.stmt]] = [(function.name, function) for function in functions]
+    for group in body:
+        for node in group.body if isinstance(group, ast.ClassDef) else ():
+            if isinstance(node, ast.Assign):
+                named += [(f"{group.name}.{ast.unparse(target)}", node) for target in node.targets]
+    nodes = [node for name, node in named if name in parts]
+    return {line for node in nodes for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)}
 
 
 def _lines(path: Path, start: str, end: str) -> range:
