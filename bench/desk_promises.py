@@ -665,6 +665,7 @@ def paused_page(bench: DeskBench) -> None:
     heads = re.findall(r"<h[23][^>]*>(.*?)</h[23]>", shown, re.DOTALL)
     of_items = [re.sub(r"<[^>]+>", "", one).strip() for one in heads if "طرد" in one]
     happened = f"{len(of_items)} headings, {len(set(of_items))} different: {'; '.join(sorted(set(of_items)))}"
+    happened = happened if of_items else "no heading names an item"
     bench.note("f. titles of several controls there", "page", happened, len(set(of_items)) == len(had))
 
 
