@@ -216,12 +216,13 @@ def annotators_sentences(root: Path) -> Catalog:
 def _lines_of_parts(path: Path, parts: Collection[str]) -> set[int]:
     """The lines of functions, and of the attributes of classes (``Class.attribute``)."""
     body = ast.parse(path.read_text(encoding="utf-8")).body
-    functions = [node for node in body if isinstance(node, ast.FunctionDef)]
-    named: list[tuple[str, ast.stmt]] = [(function.name, function) for function in functions]
-    for group in body:
-        for node in group.body if isinstance(group, ast.ClassDef) else ():
-            if isinstance(node, ast.Assign):
-                named += [(f"{group.name}.{ast.unparse(target)}", node) for target in node.targets]
+    named: list[tuple[str, ast.stmt]] = []
+    for part in body:
+        if isinstance(part, ast.FunctionDef):
+            named.append((part.name, part))
+        elif isinstance(part, ast.ClassDef):
+            assigned = [node for node in part.body if isinstance(node, ast.Assign)]
+            named += [(f"{part.name}.{ast.unparse(node.targets[0])}", node) for node in assigned]
     nodes = [node for name, node in named if name in parts]
     return {line for node in nodes for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)}
 
