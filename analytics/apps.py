@@ -48,15 +48,31 @@ def _delete_figures(campaigns: list[int]) -> None:
 
 
 def _usual_questions(campaign: Campaign) -> list[Settings]:
+    from contextlib import suppress
+
+    from django.http import QueryDict
+
+    from accounts.refusals import Refused
     from analytics.questions.asked import question_choices
+    from analytics.questions.plan import chosen_runs
+    from analytics.questions.question import NumbersQuestion
+    from analytics.views import audits
     from analytics.views.agreement import AGREEMENT
     from analytics.views.calibration import CALIBRATION
+    from analytics.views.comparison import chosen_comparison
     from analytics.views.planner import PLANNER
+    from analytics.views.rater_models import RATER_MODELS
+    from analytics.views.workload import ANNOTATORS
     from analytics.workflow import campaign_workflow
 
     choices = question_choices(campaign)
-    of_pages = [each for page in (AGREEMENT, CALIBRATION, PLANNER) for each in page.usual_questions(campaign, choices)]
-    return [*campaign_workflow(campaign, choices=choices).stale, *of_pages]
+    pages = (AGREEMENT, CALIBRATION, PLANNER, ANNOTATORS, RATER_MODELS)
+    of_pages: list[Settings] = [each for page in pages for each in page.usual_questions(campaign, choices)]
+    if chosen_runs(campaign, NumbersQuestion()):
+        of_pages.append(audits.QUESTION)
+        with suppress(Refused):  # the page says why
+            of_pages.append(chosen_comparison(campaign, QueryDict()).question)
+    return [*campaign_workflow(campaign, choices=choices).stale, *of_pages, NumbersQuestion()]
 
 
 def _report_pieces(export: Any, tell: Callable[[int, int], None]) -> Iterator[bytes]:

@@ -152,7 +152,8 @@ def test_what_the_page_needs_is_computed_when_ratings_have_settled(cast: Cast, j
     tasks.prepare_studies()
     assert settled_campaigns() == []  # it is known that nothing is missing
     assert "hx-get" not in cast.client("aino").get(f"/p/kassa/numbers/{judged.pk}/study/").content.decode()
-    for name in ("agreement", "calibration", "planner", "workflow"):
+    judges = ("calibration", "comparison", "audits")
+    for name in ("agreement", "annotators", "raters", "planner", "workflow", "explore", *judges):
         shown = cast.client("aino").get(f"/p/kassa/numbers/{judged.pk}/{name}/").content.decode()
         assert "every 2s" not in shown, f"{name} has to be computed"
 
