@@ -15,7 +15,7 @@ from annotation.imports import storage
 from annotation.models import Campaign, Duty, Selection
 from tests import make
 from tests.analytics import scene
-from tests.analytics.test_sampling import piloted  # noqa: F401  a fixture
+from tests.analytics.test_sampling import make_scene, piloted  # noqa: F401  the scene and its fixture
 from tests.annotation import test_taxonomies as rules
 from tests.cast import Cast
 

@@ -81,13 +81,17 @@ def labels_in_clusters(sd: float, half_width: float, clusters_per_label: float) 
 
 
 def left_by_judge(labels: Floats, judge: Floats, cluster: NDArray[Any]) -> float | None:
-    """The sd, by clusters, of what a judge's scores (n,) leave of the labels (n,): of y - b f, b = cov / var of f.
+    """The sd, by clusters, of what a judge's scores f (n,) leave of the labels y (n,): of y - b f.
 
-    Without clusters it is sd sqrt(1 - rho^2). None where scores or labels do not vary.
+    b = sum_c y_c f_c / sum_c f_c^2 over the clusters' sums of residuals, which makes that sd smallest: a judge never
+    makes it larger. Without clusters b is cov / var, and the sd is sd sqrt(1 - rho^2). None where scores or labels do
+    not vary.
     """
     if len(labels) < 2 or not labels.std() or not judge.std():
         return None
-    b = float(np.cov(labels, judge)[0, 1] / judge.var(ddof=1))
+    _names, index = np.unique(cluster, return_inverse=True)
+    y, f = (np.bincount(index, weights=scores - scores.mean()) for scores in (labels, judge))
+    b = float(y @ f / (f @ f)) if f.any() else 0.0
     return sd_by_clusters(labels - b * judge, cluster)
 
 
