@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.typing import NDArray
 
 from analytics.stats.core.estimates import Estimate
 from analytics.stats.core.scales import Scale, range_scale, scale_of
@@ -281,6 +282,26 @@ def test_a_judge_that_copies_an_annotator_is_named() -> None:
     other = np.clip(truth + rng.choice([-1, 0, 1], 80), 0, 4)[:, None]
     assert gated(humans, other, scale_of(range(5))).evidence.copied is None
     assert gated(truth[:, None].repeat(3, axis=1), truth[:, None], scale_of(range(5))).evidence.copied is None
+
+
+def test_a_copy_with_changes_is_named_and_a_good_judge_is_not() -> None:
+    """Copied at 85 %: not named before. A judge that is always right beside good annotators: named a copy before."""
+    rng = np.random.default_rng(26)
+    truth = rng.integers(0, 5, 200).astype(float)
+
+    def noisy(right: float) -> NDArray[np.float64]:
+        return np.where(rng.random(200) < right, truth, np.clip(truth + rng.choice([-1, 1], 200), 0, 4))
+
+    humans = np.column_stack([noisy(0.7) for _ in range(3)])
+    copy = np.where(np.arange(200) % 20 < 17, humans[:, 2], (humans[:, 2] + 1) % 5)
+    found = finding(gated(humans, copy[:, None], scale_of(range(5))), "copy")
+    assert not found.holds
+    assert "those of h2 on 170 of 200 items" in found.text
+    right = np.column_stack([noisy(0.93) for _ in range(3)])
+    assert gated(right, truth[:, None], scale_of(range(5))).evidence.copied is None
+    assert gated(right[:, :2], truth[:, None], scale_of(range(5))).evidence.copied is None
+    unequal = np.column_stack([noisy(0.96), noisy(0.8), noisy(0.8)])
+    assert gated(unequal, truth[:, None], scale_of(range(5))).evidence.copied is None
 
 
 @pytest.mark.parametrize(
