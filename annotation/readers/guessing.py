@@ -26,6 +26,7 @@ Kind = Literal["dataset", "ratings", "verdicts"]
 RATER_KEYS = (
     *("rater", "rater_id", "annotator", "annotator_id", "annotator_name", "reviewer", "reviewer_name"),
     *("calibration_reviewer_name", "worker_id", "worker", "coder", "participant_id", "prolific_pid"),
+    *("labeler", "labeler_id", "labeller", "labeller_id", "assessor", "assessor_id"),
 )
 SCORE_KEYS = ("score", "rating_value", "rating", "value", "label")
 _ITEM_KEYS = (

@@ -29,8 +29,15 @@ _NEUTRAL = (
     "neutral | neutraal | neutro | neutre | neutrale | нейтрально | तटस्थ | "
     "neutrální | neutraali | semleges | 普通 | 一般"
 )
-_PERCENT = re.compile(r"([+-]?[0-9]+(?:[.,][0-9]+)?)\s*[%٪％]")
-_OF = "/|⁄|out of|von|de|sur|su|из"
+# Other answers on such scales; without a number, the place depends on how many there are.
+_FURTHER = {
+    "täiesti nõus": "5", "olen nõus": "4", "nõus": "4", "ei ole nõus": "2", "pole nõus": "2",
+    "ei ole üldse nõus": "1", "üldse ei ole nõus": "1", "completely agree": "5", "completely disagree": "1",
+    "somewhat agree": "", "slightly agree": "", "tend to agree": "", "pigem nõus": "",
+    "somewhat disagree": "", "slightly disagree": "", "tend to disagree": "", "pigem ei ole nõus": "",
+}  # fmt: skip
+_PERCENT = re.compile(r"([+-]?[0-9]+(?:[.,][0-9]+)?)\s*(?:[%٪％]|per ?cent|protsenti)", re.IGNORECASE)
+_OF = "/|⁄|／|out of|of|von|de|sur|su|из"
 _FRACTION = re.compile(rf"([0-9]+(?:[.,][0-9]+)?)\s*(?:{_OF})\s*[0-9]+(?:[.,][0-9]+)?", re.IGNORECASE)
 _DATE = re.compile(
     r"[0-9]{4}[-/.][0-9]{1,2}[-/.][0-9]{1,2}(?:[T ][0-9:.]+Z?)?|[0-9]{1,2}[-/.][0-9]{1,2}[-/.][0-9]{2,4}"
@@ -49,12 +56,18 @@ _LIKERT = {
     for words in AGREEMENT.values()
     for place, word in enumerate(words.split(" | "), start=1)
 }
-_LIKERT |= {_spelling(word): "3" for word in _NEUTRAL.split(" | ")}
+_LIKERT |= {_spelling(word): "3" for word in _NEUTRAL.split(" | ")} | _FURTHER
+
+
+def _in_ascii_digits(word: str) -> str:
+    """The answer with the digits of every script as 0 to 9, and without white space around it."""
+    digits = (str(unicodedata.decimal(character, character)) for character in word.strip())
+    return "".join(digits).replace("٫", ".")
 
 
 def kind_of_answer(word: str) -> str:
     """The likely type of an answer that is not a number: `DATE`, `PERCENT`, `FRACTION` or `LIKERT`; "" for a name."""
-    text = word.strip()
+    text = _in_ascii_digits(word)
     if _DATE.fullmatch(text):
         return DATE
     if _PERCENT.fullmatch(text):
@@ -66,7 +79,7 @@ def kind_of_answer(word: str) -> str:
 
 def likely_score(word: str) -> str:
     """The number that an answer may mean, for a person to confirm; "" if no number is likely."""
-    kind, text = kind_of_answer(word), word.strip()
+    kind, text = kind_of_answer(word), _in_ascii_digits(word)
     if kind == LIKERT:
         return _LIKERT[_spelling(text)]
     match = _PERCENT.fullmatch(text) if kind == PERCENT else _FRACTION.fullmatch(text) if kind == FRACTION else None
