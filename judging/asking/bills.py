@@ -19,7 +19,7 @@ from django.utils.translation import gettext as _
 from judging.asking.client import ProviderRefused, ProviderUnavailable
 from judging.asking.paid_requests import PaidRequest
 from judging.asking.prices import MOST_COST, SMALLEST, Prices, cost_at, token_limit
-from judging.asking.wire import ModelReply, ProviderCount
+from judging.asking.wire import UNREADABLE_COST, ModelReply, ProviderCount
 from judging.models import PaidRow
 from judging.prompts import Message
 
@@ -97,7 +97,7 @@ def bill_reply(request: PaidRequest, answer: ModelReply) -> Bill:
         return Bill(**counted)
     # Where nothing has a price, as on a server of one's own, another name of the model is no other price.
     is_free = not any(any(known) for known in request.prices.values())
-    if (is_free or not any((*asked, *(price or asked)))) and not answer.stated_cost and (is_free or price):
+    if (is_free or not any((*asked, *(price or asked)))) and (answer.stated_cost or 0) <= 0 and (is_free or price):
         return Bill(**counted, cost=Decimal(0))
     stated = _stated(request, price or asked, answer.counted)
     larger = max((cost for cost in (stated, request.worst_case) if cost is not None), default=None)
@@ -147,11 +147,12 @@ def _stated(request: PaidRequest, price: tuple[Decimal, Decimal], counted: Provi
     if into is not None and counted.out is not None:
         costs.append(cost_at(price, into, out))
     into = request.most_tokens if into is None else into
-    if counted.cost:
+    if counted.cost and counted.cost > 0:
         costs.append(min(MOST_COST, counted.cost).quantize(SMALLEST, rounding=ROUND_UP))
     limit = token_limit(request.parameters)
     if counted.most is not None and limit is not None and counted.most > max(into + out, request.most_tokens + limit):
-        costs.append(cost_at(price, into, 0) + cost_at((max(price), max(price)), counted.most, 0))
+        beyond = cost_at((max(price), max(price)), counted.most, 0)
+        costs.append(min(MOST_COST, cost_at(price, into, 0) + beyond))
     elif limit is not None and out > limit:
         costs.append(cost_at(price, into, out))
     return max(costs, default=None)
@@ -180,8 +181,9 @@ def _excess(request: PaidRequest, answer: ModelReply, price: tuple[Decimal, Deci
 
 
 def _shortfall(answer: ModelReply, messages: Sequence[Message]) -> str:
-    """Why a count is not believed that is missing or smaller than it can be; empty otherwise."""
-    if answer.tokens_in is None or answer.tokens_out is None:
+    """Why a count is not believed that is missing or smaller than it can be, or has an unreadable cost; empty
+    otherwise."""
+    if answer.tokens_in is None or answer.tokens_out is None or answer.stated_cost == UNREADABLE_COST:
         return Doubt.UNCOUNTED
     sent = sum(fewest_tokens(message["content"]) for message in messages)
     is_short = answer.tokens_in < sent or answer.tokens_out < fewest_tokens(answer.text)

@@ -66,6 +66,7 @@ LARGEST_FILE: Final = 2**28  # bytes of the results of a batch
 _LARGE: Final = 2**16  # bytes from which a body is read in a thread of its own, away from the event loop
 _KEPT: Final = 2**18  # bytes of a body that are stored as they came; of a larger one, what was said is kept, shortened
 KEPT_TEXT: Final = 20_000  # characters
+_MOST_DIGITS: Final = 19  # of a whole number in 64 bits, with its sign
 _GAVE_UP: Final = frozenset({408, 504, 524})  # statuses of a timeout: the request may have been paid for
 
 
@@ -245,8 +246,8 @@ async def ask(
     ``leaving`` is called before the first byte goes out: until then, nothing of the question has left this machine.
 
     A format or parameter that the model refuses is left out and the question put again (json_schema, then json_object,
-    then a tool call, then no format): such refusals cost nothing. A refusal that counts tokens of a reply was billed,
-    and is final. One call finds out what the model takes; others that were refused meanwhile wait for it. Raises
+    then a tool call, then no format): such refusals cost nothing. A refusal that counts anything was billed, and is
+    final. One call finds out what the model takes; others that were refused meanwhile wait for it. Raises
     ``Unavailable`` or ``Refused``; nothing else. ``ValueError`` is for a caller's mistake: a reserved parameter.
     """
     if reserved := RESERVED & parameters.keys():
@@ -577,13 +578,11 @@ def _sort(connection: Connection, response: httpx2.Response, sent: SentParts | N
         raise ProviderRefused(_redirected(connection, response), status=status, fatal=True) from None
     stated: Any = response.text.strip()
     with suppress(ValueError, RecursionError):
-        stated = json.loads(stated)
+        stated = loaded(stated.encode())
     words = connection.wire.read_error(stated)
     words = replace(words, message=words.message or response.text or f"Error code: {status}")
     counted = connection.wire.read(json_object(stated)).counted
-    if (
-        counted.out or counted.cost
-    ):  # a reply was billed: no other form of the request is tried, each would be billed, too
+    if counted:  # it was billed: no other form of the request is tried, each would be billed, too
         sent = None
     if sent and (what := refused_part(status=status, stated=stated, message=words.message, sent=sent)):
         raise Unsupported(what) from None
@@ -665,20 +664,22 @@ def batch_answer(entry: Mapping[str, Any], *, request: OutgoingRequest) -> Provi
     """The reply in one line of a batch's results to a request in OpenAI's form; raises as `exchange` does."""
     wire, response, failure = wire_of(OPENAI), json_object(entry.get("response")), json_object(entry.get("error"))
     reply, status = json_object(response.get("body")), response.get("status_code")
+    if not isinstance(status, int) or not 100 <= status < 600:
+        status = None
     if reply.get("choices") and status in (None, 200):
         return _answer(*_kept(wire.read(reply), reply, len(orjson.dumps(reply))), dropped=request.dropped)
     stated = json_object(reply.get("error")) or failure or reply
     words = wire.read_error({"error": stated})
-    stated_status = status if isinstance(status, int) else 0
-    if what := refused_part(status=stated_status, stated=stated, message=words.message, sent=request.sent):
+    counted, was_paid = wire.read(reply).counted, status == 200
+    what = refused_part(status=status or 0, stated=stated, message=words.message, sent=request.sent)
+    if what and not counted:  # as in `_sort`
         raise Unsupported(what)
-    was_paid = status == 200
     raise _failure(
         replace(words, message=_masked(words.message)),
-        status=500 if was_paid or not isinstance(status, int) else status,
+        status=500 if was_paid or status is None else status,
         headers={},
         maybe_paid=was_paid,
-        counted=wire.read(reply).counted,
+        counted=counted,
     )
 
 
@@ -696,13 +697,18 @@ def _answer(reply: ModelReply, raw: dict[str, Any], **came: Any) -> ProviderAnsw
 def loaded(body: bytes) -> Any:
     """The JSON of a body, fit for a JSON column. The strict and fast reader first: most bodies need no mending.
 
-    A body with very many brackets is walked in any case, so that nesting too deep to be stored is found out here."""
+    Whole numbers beyond 64 bits become fractional ones, or "inf". A body with very many brackets is walked in any case,
+    so that nesting too deep to be stored is found out here."""
     try:
         value = orjson.loads(body)
     except ValueError:
-        return storable_value(json.loads(body))
+        return storable_value(json.loads(body, parse_int=_whole))
     needs_mending = b"\\u0000" in body or body.count(b"{") + body.count(b"[") > _MANY_BRACKETS
     return storable_value(value) if needs_mending else value
+
+
+def _whole(digits: str) -> float:
+    return int(digits) if len(digits) <= _MOST_DIGITS else float(digits)
 
 
 def _scrubbed(connection: Connection, message: str) -> str:

@@ -48,7 +48,7 @@ class WrittenRequest:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderCount:
     """What a provider counts of a request: tokens as it bills them, the largest number of tokens anywhere in its count
-    (`most`), and the USD and the model that it states."""
+    (`most`), and the USD and the model that it states. ``cost`` may be `UNREADABLE_COST`."""
 
     into: int | None = None
     out: int | None = None
@@ -189,18 +189,28 @@ def json_objects(value: Any) -> list[dict[str, Any]]:
 
 
 _WRITTEN: Final = re.compile(r"\d{1,3}(?:[,_\s]\d{3}){1,5}|\d{1,18}(?:\.\d{1,9})?", re.ASCII)
+_WRITTEN_COST: Final = re.compile(r"(?:\$ ?)?(\d{1,18}(?:\.\d{0,40})?(?:e[+-]?\d{1,3})?)", re.ASCII | re.IGNORECASE)
+_INFINITE: Final = ("inf", "infinity")
 _NO_COUNT: Final = re.compile(r"cost|price|time|second|limit|remaining|context|per_|max", re.IGNORECASE)
-_COSTS: Final = ("cost", "total_cost", "estimated_cost")
+_COSTS: Final = ("cost", "cost_usd", "total_cost", "total_cost_usd", "estimated_cost")
+_TOTALS: Final = ("total", "total_cost")
 _LARGEST_COUNT: Final = 10**18
+UNREADABLE_COST: Final = Decimal(-1)
+"""Stands for a stated cost that can't be one: negative, NaN, a truth value, or other words."""
 
 
 def as_count(value: Any) -> int | None:
     """A count of tokens, also as 12.0, 11.5 (rounded up), "12" or "12,000"; None of anything else."""
-    if isinstance(value, str) and _WRITTEN.fullmatch(value.strip()):
-        value = float(re.sub(r"[,_\s]", "", value)) if "." in value else int(re.sub(r"[,_\s]", "", value))
+    if isinstance(value, str):
+        text = value.strip()
+        if text.lower() in _INFINITE:
+            value = _LARGEST_COUNT
+        elif _WRITTEN.fullmatch(text):
+            value = float(re.sub(r"[,_\s]", "", text)) if "." in text else int(re.sub(r"[,_\s]", "", text))
     if isinstance(value, float) and not math.isnan(value):
         value = math.ceil(min(value, _LARGEST_COUNT)) if value >= 0 else None
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+    is_count = isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    return min(value, _LARGEST_COUNT) if is_count else None
 
 
 def most_counted(usage: Any) -> int | None:
@@ -221,16 +231,44 @@ def _token_counts(usage: Any, depth: int) -> Iterator[int]:
 
 
 def stated_cost(usage: Any) -> Decimal | None:
-    """The USD that a provider states beside its count, as OpenRouter, DeepInfra and Perplexity do; None without any."""
-    stated = [json_object(usage).get(name) for name in _COSTS]
-    stated += [part.get("total_cost") for part in map(json_object, stated)]
-    known = [value for value in stated if isinstance(value, int | float) and not isinstance(value, bool)]
-    return max((Decimal(str(value)) for value in known if math.isfinite(value) and value > 0), default=None)
+    """The USD that a provider states beside its count, as OpenRouter, DeepInfra and Perplexity do; None without any.
+
+    What OpenRouter's upstream provider bills to a key of one's own comes on top of OpenRouter's own fee.
+    `UNREADABLE_COST` where what is stated can't be a cost.
+    """
+    counts = json_object(usage)
+    stated = [counts.get(name) for name in _COSTS]
+    stated += [part.get(name) for part in map(json_object, stated) for name in _TOTALS]
+    costs = [cost for value in stated if (cost := _as_cost(value)) is not None]
+    upstream = _as_cost(json_object(counts.get("cost_details")).get("upstream_inference_cost"))
+    if upstream is not None:
+        fee = max(costs, default=Decimal(0)) if counts.get("is_byok") is True else Decimal(0)
+        costs.append(upstream + max(fee, Decimal(0)) if upstream >= 0 else upstream)
+    return max(costs, default=None) or None
+
+
+def _as_cost(value: Any) -> Decimal | None:
+    """A cost as a number or a text, at most `_LARGEST_COUNT`; None of nothing, and of what has parts."""
+    if value is None or isinstance(value, dict | list) or (isinstance(value, str) and not value.strip()):
+        return None
+    if isinstance(value, str):
+        text = value.strip()
+        written = _WRITTEN_COST.fullmatch(text)
+        cost = Decimal("Infinity" if text.lower() in _INFINITE else written[1] if written else "NaN")
+    else:
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        cost = Decimal(value if isinstance(value, int) else str(value)) if is_number else Decimal("NaN")
+    return UNREADABLE_COST if cost.is_nan() or cost < 0 else min(cost, Decimal(_LARGEST_COUNT))
 
 
 def as_logprob(value: Any) -> float | None:
     """A log-probability; None of anything else."""
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return None
+    try:
+        return float(value)
+    except OverflowError:
+        return None
 
 
 def complaint_in(body: Any) -> str:
