@@ -122,7 +122,7 @@ def deleted_projects(user: User) -> models.QuerySet[ProjectDeletion]:
     Of a project whose leads have all been erased, operators do. Each has ``has_lead``.
     """
     leads = SuspendedMembership.objects.filter(project=OuterRef("project"), role=Role.LEAD)
-    deleted = ProjectDeletion.objects.annotate(has_lead=Exists(leads.filter(user__is_active=True)))
+    deleted = ProjectDeletion.objects.annotate(has_lead=Exists(leads.filter(user__erased_at=None)))
     own = Q(Exists(leads.filter(user=user)))
     if user.is_superuser:
         own |= Q(has_lead=False)
@@ -159,7 +159,7 @@ def restore_project(*, deletion: ProjectDeletion, actor: User) -> Project:
             ignore_conflicts=True,  # somebody became a member by a request that began before the deletion
         )
         suspended.delete()
-        if not Membership.objects.filter(project=project, role=Role.LEAD, user__is_active=True).exists():
+        if not Membership.objects.filter(project=project, role=Role.LEAD, user__erased_at=None).exists():
             lead, _is_new = Membership.objects.update_or_create(
                 project=project, user=actor, defaults={"role": Role.LEAD}
             )

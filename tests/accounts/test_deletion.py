@@ -500,6 +500,18 @@ class TestRestoring:
         ]  # fmt: skip
         assert there.get("/p/kassa/datasets/").status_code == 200
 
+    def test_a_lead_whose_account_is_deactivated_leaves_it_to_no_operator(self, cast: Cast) -> None:
+        operator = User.objects.create_superuser("operator@panelbench.test", name="Operator")
+        Membership.objects.create(project=cast.kassa, user=operator, role=Role.ANNOTATOR)
+        there = Client()
+        there.force_login(operator)
+        delete(cast)
+        User.objects.filter(pk=cast.aino.pk).update(is_active=False)
+        assert there.get("/p/kassa/").status_code == 404 and there.post("/p/kassa/restore/").status_code == 404
+        User.objects.filter(pk=cast.aino.pk).update(is_active=True)
+        assert restore(cast) == 302
+        assert Membership.objects.get(project=cast.kassa, user=operator).role == Role.ANNOTATOR
+
     def test_it_is_deleted_for_good_when_nobody_is_left_to_restore_it(self, cast: Cast) -> None:
         access.furnish(cast)
         delete(cast)
