@@ -345,6 +345,23 @@ def against(
 
 
 @pytest.mark.parametrize(
+    "usage",
+    [
+        '{"total_tokens": 90}',
+        '{"tokens_of_all": 90}',
+        '{"prompt_tokens": 9}',
+        '{"cost": "0.5"}',
+        f'{{"cost": {"9" * 400}}}',
+    ],
+)
+def test_a_refusal_that_was_billed_under_any_name_is_final(usage: str) -> None:
+    stated = f'{{"error": {{"message": "No response_format here.", "param": "response_format"}}, "usage": {usage}}}'
+    seen, outcome = against(stated.encode(), status="400 Bad Request")
+    assert seen.count(b"POST ") == 1
+    assert isinstance(outcome, ProviderRefused) and outcome.counted
+
+
+@pytest.mark.parametrize(
     "reply",
     [
         {},
