@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from django.db import transaction
 from django.db.models import Avg, Q, QuerySet
@@ -31,6 +31,8 @@ from judging.runs import whole_run
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from analytics.stats.planning.pilot import JudgedMean
 
 FEWEST_LEFT = 2
 FEWEST_FOR_WIDTH = 5
@@ -117,29 +119,25 @@ class MeanPrecision:
     """From what the width of a mean's interval follows: the number of `labels`, their `clusters`, and the standard
     deviation of a label that counts in that those of a cluster are alike; None where it is not known.
 
-    `judge_sd`: the same of what the judge's scores leave of the labels; None without a judge that scored them.
+    `judged`: the same of the mean by PPI++; None without a judge that scored enough labelled items, and without one
+    that scored all items of the task.
     """
 
     labels: int = 0
     clusters: int = 0
     sd: float | None = None
-    judge_sd: float | None = None
+    judged: JudgedMean | None = None
 
     def half_width(self, more: int) -> float | None:
         """Half the interval of the panel's mean at 95%, with so many more labels of as many clusters each."""
-        return self._half_width(self.sd, more)
-
-    def half_width_with_judge(self, more: int) -> float | None:
-        """The same of the mean that the judge's scores of all items are used for."""
-        return self._half_width(self.judge_sd, more)
-
-    def _half_width(self, sd: float | None, more: int) -> float | None:
         from analytics.stats.planning.pilot import half_width_of_mean
 
         labels = self.labels + more
-        if sd is None:
-            return None
-        return half_width_of_mean(sd, labels, self.clusters * labels / self.labels)
+        return None if self.sd is None else half_width_of_mean(self.sd, labels, self.clusters * labels / self.labels)
+
+    def half_width_with_judge(self, more: int) -> float | None:
+        """The same of the mean that the judge's scores of all items are used for (PPI++)."""
+        return None if self.judged is None else self.judged.half_width(self.judged.labels + more)
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,29 +288,34 @@ def precision_of(duty: Duty, criterion: Criterion, judge: str = "") -> MeanPreci
     if clusters < FEWEST_FOR_WIDTH or not sd:
         return MeanPrecision(labels=len(labels), clusters=clusters)
     return MeanPrecision(
-        labels=len(labels), clusters=clusters, sd=sd, judge_sd=_sd_with_judge(duty, criterion, judge, items, y)
+        labels=len(labels), clusters=clusters, sd=sd, judged=_mean_with_judge(duty, criterion, judge, labels)
     )
 
 
-def _sd_with_judge(
-    duty: Duty, criterion: Criterion, judge: str, items: Sequence[Item], y: NDArray[Any]
-) -> float | None:
-    """What a judge's scores leave of the labels `y` of the items; None without a judge, or with fewer labels than a
-    correction takes."""
+def _mean_with_judge(duty: Duty, criterion: Criterion, judge: str, labels: Mapping[int, float]) -> JudgedMean | None:
+    """PPI++ with a judge's scores of all items of a duty; None without a judge, without its score of every item that
+    is left, and with fewer labels than a correction takes."""
     import numpy as np
 
-    from analytics.stats.planning.pilot import left_by_judge
+    from analytics.stats.planning.pilot import JudgedMean
 
     runs = list(newest_runs(duty.campaign)) if judge else []
     names = judge_names(duty.campaign, runs) if runs else {}
-    run = next((run for run in runs if names[run.pk] == judge), None)
-    scores = _scores(run, criterion, [item.pk for item in items]) if run else {}
-    if len(scores) < FEWEST_FOR_CORRECTION:
+    if (run := next((run for run in runs if names[run.pk] == judge), None)) is None:
         return None
-    both = np.array([item.pk in scores for item in items])
-    known = [item for item in items if item.pk in scores]
-    f = np.array([scores[item.pk] for item in known], dtype=np.float64)
-    return left_by_judge(y[both], f, np.array([item.cluster for item in known]))
+    left = set(items_left(duty).values_list("pk", flat=True))
+    drawn = set(Selection.objects.filter(duty=duty).values_list("item", flat=True))
+    scores = _scores(run, criterion, [*left | drawn | labels.keys()])
+    both, rest = sorted(labels.keys() & scores.keys()), sorted(scores.keys() - labels.keys())
+    if len(both) < FEWEST_FOR_CORRECTION or not left <= scores.keys():
+        return None
+    whole = Item.objects.of(duty.campaign.dataset).only("scenario", "external_id")
+    names_of = {item.pk: item.cluster for item in whole.iterator(chunk_size=2000) if item.pk in scores}
+    code = {name: place for place, name in enumerate(set(names_of.values()))}
+    y = np.array([labels[pk] for pk in both], dtype=np.float64)
+    f, f_rest = (np.array([scores[pk] for pk in part], dtype=np.float64) for part in (both, rest))
+    cluster, cluster_rest = (np.array([code[names_of[pk]] for pk in part], dtype=np.int64) for part in (both, rest))
+    return JudgedMean.of(y, f, f_rest, cluster, cluster_rest)
 
 
 def open_waves(campaign: Campaign) -> list[OpenWave]:

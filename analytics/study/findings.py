@@ -436,14 +436,14 @@ def about_certainty(
         said.append(worded(text, items=more_items, effort=effort, cells=len(wanted), judge=judge))
         if narrowed := _narrowed(wanted):
             said.append(narrowed)
-    elif own and any(cell.use is not Use.JUDGE_ALONE for cell in own):
+    elif any(independent_items(cell) and cell.use is not Use.JUDGE_ALONE for cell in own):
         said.append(worded(_("More labels alone are not known to change a decision about %(judge)s."), judge=judge))
-    return StudyFinding("certainty", tuple(said), is_preliminary=any(count < SMALL for count in independent))
+    return StudyFinding("certainty", tuple(said), is_preliminary=any(0 < count < SMALL for count in independent))
 
 
 def preliminary_sentence(counts: Sequence[int]) -> str:
     """Of how many figures the numbers of independent items are few; empty if of none."""
-    return str(_what_they_are_based_on(counts)) if any(count < SMALL for count in counts) else ""
+    return str(_what_they_are_based_on(counts)) if any(0 < count < SMALL for count in counts) else ""
 
 
 def _what_they_are_based_on(independent: Sequence[int]) -> Sentence:

@@ -247,10 +247,17 @@ def test_what_has_no_figure_is_neither_based_on_items_nor_promised_to_be_decided
     one = cell("J", "clear", "et", "insufficient", bias=(-0.1, 0.5), more=40)
     one.row["n_items"] = one.row["n_clusters"] = 0
     said = str(findings.about_certainty([0, 0], [one], "J", LabelCost()))
-    assert said.startswith("There are no figures yet.") and "would decide" not in said
+    assert said == "There are no figures yet.", "nothing is said of labels: a cell without items lacks just these"
     assert str(findings.about_certainty([0, 6], [one], "J", LabelCost())).startswith(
         "Every figure is based on 6 independent items only: preliminary."
     )
+
+
+def test_what_has_no_figure_makes_nothing_preliminary() -> None:
+    assert not findings.about_certainty([45, 0], [], "J", LabelCost()).is_preliminary
+    assert findings.about_certainty([45, 6, 0], [], "J", LabelCost()).is_preliminary
+    said = [findings.preliminary_sentence(counts) for counts in ([45, 0], [0, 0], [45, 6, 0])]
+    assert said == ["", "", "1 of 2 figures is based on fewer than 30 independent items: preliminary."]
 
 
 # --- parts ---

@@ -80,19 +80,80 @@ def labels_in_clusters(sd: float, half_width: float, clusters_per_label: float) 
     return n
 
 
-def left_by_judge(labels: Floats, judge: Floats, cluster: NDArray[Any]) -> float | None:
-    """The sd, by clusters, of what a judge's scores f (n,) leave of the labels y (n,): of y - b f.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedMean:
+    """From what the error of a mean by PPI++ follows when n of the N items with a judge score are labelled.
 
-    b = sum_c y_c f_c / sum_c f_c^2 over the clusters' sums of residuals, which makes that sd smallest: a judge never
-    makes it larger. Without clusters b is cov / var, and the sd is sd sqrt(1 - rho^2). None where scores or labels do
-    not vary.
+    n Var = S_yy - 2 l S_yf + l^2 S_ff + n l^2 S_rest / (N - n) + 2 n l (X_y - l X_f), l = b (N - n) / N clipped to
+    [0, 1], b = cov(y, f) / var f: the lambda of ``ppi.optimal_lambda``. S are variances by clusters as in
+    ``sd_by_clusters``, S_rest that of the scores without labels (of all N where those have fewer than ``FEWEST_PAIRS``
+    clusters): what the judge's own mean is not certain of. X are the covariances with the scores of unlabelled items in
+    the same clusters. With n = N it is the labels' own error. By this lambda PPI++ can be less exact than the labels.
     """
-    if len(labels) < 2 or not labels.std() or not judge.std():
-        return None
-    _names, index = np.unique(cluster, return_inverse=True)
-    y, f = (np.bincount(index, weights=scores - scores.mean()) for scores in (labels, judge))
-    b = float(y @ f / (f @ f)) if f.any() else 0.0
-    return sd_by_clusters(labels - b * judge, cluster)
+
+    labels: int
+    """n of the pilot."""
+    items: int
+    """N."""
+    clusters_per_label: float
+    slope: float
+    yy: float
+    yf: float
+    ff: float
+    rest: float
+    shared_y: float
+    shared_f: float
+
+    @classmethod
+    def of(
+        cls, y: Floats, f: Floats, f_rest: Floats, cluster: NDArray[Any], cluster_rest: NDArray[Any]
+    ) -> JudgedMean | None:
+        """From labels and judge scores (n,), the scores of the other items (N - n,), and their clusters; None where
+        labels or scores do not vary, and for labels of one cluster."""
+        every, clusters = np.concatenate([f, f_rest]), number_of(cluster)
+        if clusters < 2 or not y.std() or not f.std():
+            return None
+        n, rest = len(y), len(f_rest)
+        _names, place = np.unique(np.concatenate([cluster, cluster_rest]), return_inverse=True)
+        sums = [
+            np.bincount(at, weights=x - x.mean() if len(x) else x, minlength=place.max() + 1)
+            for at, x in ((place[:n], y), (place[:n], f), (place[n:], f_rest))
+        ]
+        own, shared = clusters / (clusters - 1) / n, 1 / (n * rest) if rest else 0.0
+        has_others = number_of(cluster_rest) >= FEWEST_PAIRS
+        return cls(
+            labels=n,
+            items=n + rest,
+            clusters_per_label=clusters / n,
+            slope=float(((y - y.mean()) * (f - f.mean())).mean() / every.var(ddof=1)),
+            yy=float(sums[0] @ sums[0]) * own,
+            yf=float(sums[0] @ sums[1]) * own,
+            ff=float(sums[1] @ sums[1]) * own,
+            rest=sd_by_clusters(*((f_rest, place[n:]) if has_others else (every, place))) ** 2,
+            shared_y=float(sums[0] @ sums[2]) * shared,
+            shared_f=float(sums[1] @ sums[2]) * shared,
+        )
+
+    def half_width(self, n: int) -> float | None:
+        """Half the interval at 95% with n labels, as `half_width_of_mean`; None for more labels than items."""
+        return float(self._half_widths(np.array([n]))[0]) if 0 < n <= self.items else None
+
+    def labels_for(self, half_width: float) -> int | None:
+        """The fewest labels with which, and with any more, the mean is known to +- half_width; None if not even
+        with all N."""
+        wider = np.flatnonzero(self._half_widths(np.arange(1, self.items + 1)) > half_width)
+        fewest = int(wider[-1]) + 2 if len(wider) else 1
+        return fewest if fewest <= self.items else None
+
+    def _half_widths(self, n: NDArray[np.integer]) -> Floats:
+        from scipy.special import stdtrit
+
+        left = self.items - n
+        lam = np.clip(self.slope * left / self.items, 0.0, 1.0)
+        square = self.yy - 2 * lam * self.yf + lam**2 * self.ff
+        square += n * lam**2 * self.rest / np.maximum(left, 1) + 2 * n * lam * (self.shared_y - lam * self.shared_f)
+        df = np.maximum(1.0, n * self.clusters_per_label - 1)
+        return np.asarray(stdtrit(df, 0.975) * np.sqrt(np.maximum(square, 0.0) / n), dtype=np.float64)
 
 
 def items_by_pilot(n_pilot: int, pilot_half_width: float, half_width: float) -> int:
@@ -200,6 +261,7 @@ FEWEST_PAIRS = 10
 LOW_ALPHA, LOW_AC = 0.2, 0.4
 """Where both agreement coefficients lie below, scores vary by chance, and their spread is nothing to plan on."""
 TOO_EARLY = Message("the interval is still the whole scale: too early to say")
+_ONE_CLUSTER = Message("all labels are of one cluster: how far clusters differ is not known")
 NO_SPREAD = Message("no item has a human score, or they do not vary")
 
 
@@ -402,22 +464,33 @@ def _labels(
             Message("the labels' sd is %(sd)s", sd=f"{sd:.3f}"),
         )
     )
-    clusters = number_of(compared.cluster[compared.n_human > 0])
-    per_label = clusters / n if clusters > 1 else 1.0
+    per_label = number_of(compared.cluster[compared.n_human > 0]) / n
+    if per_label * n < 2:
+        yield Estimate(statistic="labels_needed", variant="humans", value=None, n_items=n, reason=_ONE_CLUSTER)
+        return
     value = float(labels_in_clusters(sd, goals.half_width, per_label))
     yield Estimate(statistic="labels_needed", variant="humans", value=value, n_items=n, note=goal)
     if judge is not None:
-        both = (compared.n_human > 0) & ~np.isnan(compared.judge)
-        label = np.nanmean(compared.humans[both], axis=1)
-        rho = association.pearson(compared.judge[both], label, np.ones((1, len(label))))[0] if both.any() else np.nan
-        left = left_by_judge(label, compared.judge[both], compared.cluster[both])
-        known = left is not None
-        yield Estimate(
-            statistic="labels_needed", variant="judge", n_items=int(both.sum()),
-            value=float(labels_in_clusters(left, goals.half_width, per_label)) if left is not None else None,
-            reason=None if known else Message("the judge or the labels do not vary"),
-            note=Message("correlation with the labels %(value)s", value=f'{rho:.3f}') if known else None,
-        )  # fmt: skip
+        yield _labels_with_judge(compared, goals)
+
+
+def _labels_with_judge(compared: JudgeAgainstPanel, goals: Goals) -> Estimate:
+    has_judge = ~np.isnan(compared.judge)
+    both, rest = (compared.n_human > 0) & has_judge, (compared.n_human == 0) & has_judge
+    label, cluster = np.nanmean(compared.humans[both], axis=1), compared.cluster
+    base = Estimate(statistic="labels_needed", variant="judge", value=None, reason="-", n_items=int(both.sum()))
+    mean = JudgedMean.of(label, compared.judge[both], compared.judge[rest], cluster[both], cluster[rest])
+    if mean is None:
+        varies = len(label) > 0 and label.std() and compared.judge[both].std()
+        return base.with_(reason=_ONE_CLUSTER if varies else Message("the judge or the labels do not vary"))
+    needed = mean.labels_for(goals.half_width)
+    if needed is None:
+        return base.with_(
+            reason=Message("even labels of all %(items)s items with a judge score are too few", items=mean.items)
+        )
+    rho = association.pearson(compared.judge[both], label, np.ones((1, len(label))))[0]
+    note = Message("correlation with the labels %(value)s", value=f"{rho:.3f}")
+    return base.with_(value=float(needed), reason=None, note=note)
 
 
 def running_mean(compared: JudgeAgainstPanel, goals: Goals, *, confidence: float = 0.95) -> Estimate:

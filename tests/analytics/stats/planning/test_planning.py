@@ -10,6 +10,7 @@ from analytics.stats.core.estimates import Estimate
 from analytics.stats.core.scales import Scale
 from analytics.stats.core.tables import RatingsTable
 from analytics.stats.core.validation import ratings_table
+from analytics.stats.judge import ppi
 from analytics.stats.planning import pilot
 
 
@@ -84,8 +85,49 @@ def test_items_of_one_cluster_count_together_worked_by_hand() -> None:
     assert pilot.sd_by_clusters(labels, np.array([0, 1, 0, 1])) == 0.0
     assert pilot.sd_by_clusters(labels, np.arange(4)) == pytest.approx((4 / 3) ** 0.5)
     assert pilot.half_width_of_mean(2.0, 4, 2) == pytest.approx(12.7062, rel=1e-5)  # t at .975 with one degree
-    f = np.array([1.0, 1.0, 0.0, 0.0])  # b = 2: nothing is left
-    assert pilot.left_by_judge(labels, f, np.arange(4)) == 0.0
+
+
+def test_with_a_judge_the_error_of_its_own_mean_counts_worked_by_hand() -> None:
+    """y = 2 f, labels 2, 2, 0, 0 of eight items, scores of the rest 1, 1, 0, 0. b = cov / var = .5 / (2 / 7) = 1.75, so
+    lambda = 1.75 * 4 / 8. S_yy = 4 / 3, S_yf = 2 / 3, S_ff = 1 / 3, S_rest = 2 / 7."""
+    y, f, rest = np.array([2.0, 2, 0, 0]), np.array([1.0, 1, 0, 0]), np.array([1.0, 1, 0, 0])
+    mean = pilot.JudgedMean.of(y, f, rest, np.arange(4), np.arange(4, 8))
+    assert mean is not None and mean.half_width(9) is None
+    square = (4 / 3 - 2 * 0.875 * 2 / 3 + 0.875**2 / 3) / 4 + 0.875**2 * 2 / 7 / 4
+    assert mean.half_width(4) == pytest.approx(pilot.half_width_of_mean(1, 1, 4) * square**0.5)
+    own = pilot.half_width_of_mean((4 / 3) ** 0.5, 8, 8)
+    assert mean.half_width(8) == pytest.approx(own), "where all items are labelled, a judge adds nothing"
+    assert (mean.labels_for(own * 0.99), mean.labels_for(own * 1.001)) == (None, 8)
+    assert pilot.JudgedMean.of(y, f, rest, np.zeros(4), np.arange(4, 8)) is None, "one cluster tells nothing"
+    alone = pilot.JudgedMean.of(y, f, rest[:0], np.arange(4), np.arange(0))
+    assert alone is not None
+    assert alone.half_width(4) == pytest.approx(pilot.half_width_of_mean((4 / 3) ** 0.5, 4, 4))
+
+
+@pytest.mark.parametrize(("per_cluster", "labelled", "is_split"), [(1, 40, False), (4, 160, False), (4, 150, True)])
+def test_the_width_with_a_judge_is_the_one_that_ppi_prints(per_cluster: int, labelled: int, is_split: bool) -> None:
+    """Items that stand alone, whole clusters, and clusters of which some items are labelled: within 15 %."""
+    rng = np.random.default_rng(8)
+    cluster = np.repeat(np.arange(120), per_cluster)
+    size = len(cluster)
+    quality = 2 + rng.normal(0, 0.8, 120)[cluster] + rng.normal(0, 0.8, size)
+    y, f = np.clip(np.rint(quality), 0, 4), np.clip(np.rint(quality + rng.normal(0, 0.7, size)), 0, 4)
+    has = rng.permutation(size) < labelled if is_split else np.arange(size) < labelled
+    parts = y[has], f[has], f[~has], cluster[has], cluster[~has]
+    mean, printed = pilot.JudgedMean.of(*parts), ppi.ppi_plus_mean(ppi.LabelledSample.of(*parts))
+    assert mean is not None and printed.low is not None and printed.high is not None
+    assert mean.half_width(labelled) == pytest.approx((printed.high - printed.low) / 2, rel=0.15)
+    labels_alone = ppi.classical_mean(y, cluster)
+    assert labels_alone.low is not None and labels_alone.high is not None
+    assert mean.half_width(size) == pytest.approx((labels_alone.high - labels_alone.low) / 2, rel=0.3)
+    needed = mean.labels_for(0.2)
+    assert needed is None or (mean.half_width(needed) or 9) <= 0.2 < (mean.half_width(needed - 1) or 0)
+
+
+def test_labels_of_one_cluster_plan_nothing() -> None:
+    truth = np.random.default_rng(4).integers(0, 5, 30).astype(float)
+    found = planned(ratings(truth[:, None].repeat(2, axis=1), np.zeros(30), np.zeros(30, dtype=int)), "labels_needed")
+    assert found.value is None and str(found.reason).startswith("all labels are of one cluster")
 
 
 def test_a_budget_is_not_split_by_scores_that_are_given_by_chance() -> None:
