@@ -113,6 +113,7 @@ def settle(file_import: Import | None) -> None:
     if file_import is None:
         return
     with transaction.atomic():
+        jobs.hold_project(file_import.project_id)
         unstored = Import.objects.filter(pk=file_import.pk).exclude(state=State.STORED)
         is_ours = unstored.update(state=State.STORED, state_since=timezone.now()) and _is_ours(file_import)
         if not is_ours or not _ended(file_import, ""):

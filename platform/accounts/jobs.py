@@ -275,7 +275,19 @@ def _held(job: Job) -> models.QuerySet[Job]:
 # --- the end of it --------------------------------------------------------------------------------------------------
 def finish_job(job: Job, **figures: Any) -> bool:
     """Mark a leased job as finished, in the transaction that stores its result. False if the lease is lost."""
-    return bool(_held(job).update(**_ended(State.FINISHED), **figures))
+    with transaction.atomic():
+        if job.project_id is not None:
+            hold_project(job.project_id)
+        return bool(_held(job).update(**_ended(State.FINISHED), **figures))
+
+
+def hold_project(project: int) -> None:
+    """Lock a project until the transaction ends, before the rows of its jobs: its deletion locks it first, too.
+
+    Rows that name the project are checked at the end of a transaction. Without this lock, that check and the deletion
+    could wait for each other.
+    """
+    Project.objects.select_for_update(no_key=True).filter(pk=project).first()
 
 
 def fail(job: Job, sentence: str) -> bool:
