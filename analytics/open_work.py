@@ -11,21 +11,22 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
-from django.db.models import Count
+from django.db.models import Count, QuerySet
 from django.urls import reverse
 from django.utils.translation import get_language, ngettext
 from django.utils.translation import gettext as _
 
 from accounts import languages
+from accounts.models import Project
 from analytics import answer_pages, disagreements, workload
 from analytics.answer_pages import criterion_names
 from analytics.figures import listed
 from analytics.judges.reasons import CellDecision
 from analytics.models import GateDecision, Snapshot
 from analytics.questions.asked import question_of
-from annotation import rubrics
+from annotation import campaigns, rubrics
 from annotation.desk import threads
-from annotation.models import Annotator, Assignment, Campaign, ControlPause, Skip
+from annotation.models import Annotator, Assignment, Campaign, ControlPause
 from annotation.readers import rubric_from_dict
 from judging import runs
 from judging.models import JudgeRun
@@ -64,14 +65,24 @@ class DecidedCell:
 
 
 def open_work(
-    campaign: Campaign, decided: Sequence[DecidedCell], *, is_lead: bool, with_names: bool = True
+    campaign: Campaign,
+    decided: Sequence[DecidedCell],
+    *,
+    is_lead: bool,
+    with_names: bool = True,
+    with_runs: bool = True,
 ) -> list[Attention]:
-    """Everything open, what blocks the others first. `with_names`: for leads, also the names of people."""
+    """Everything open, what blocks the others first.
+
+    `with_names`: for leads, also the names of people. `with_runs`: also the runs of judges on its items that are
+    paused; the first page of the project counts those of all datasets itself.
+    """
+    own_runs = JudgeRun.objects.filter(dataset=campaign.dataset, rubric_version=campaign.rubric_version)
     return [
         *_stale(campaign, decided),
         *_paused(campaign),
         *_assignments(campaign, is_lead=is_lead, with_names=is_lead and with_names),
-        *_runs(campaign),
+        *(paused_runs(campaign.project, own_runs) if with_runs else ()),
         *_notes(campaign),
         *_disputed(campaign),
         *_rubric(campaign, decided),
@@ -129,18 +140,18 @@ def _paused(campaign: Campaign) -> Iterator[Attention]:
         yield Attention(text % stopped, reverse("campaign", args=[campaign.project.slug, campaign.pk]))
 
 
-def _runs(campaign: Campaign) -> Iterator[Attention]:
-    here = JudgeRun.objects.filter(dataset=campaign.dataset, rubric_version=campaign.rubric_version)
-    if paused := runs.in_phase(here, runs.Phase.PAUSED).count():
+def paused_runs(project: Project, judge_runs: QuerySet[JudgeRun]) -> Iterator[Attention]:
+    """How many of these runs are paused."""
+    if paused := runs.in_phase(judge_runs, runs.Phase.PAUSED).count():
         text = ngettext("%d judge run is paused.", "%d judge runs are paused.", paused)
-        yield Attention(text % paused, reverse("judges", args=[campaign.project.slug]))
+        yield Attention(text % paused, reverse("judges", args=[project.slug]))
 
 
 def _notes(campaign: Campaign) -> Iterator[Attention]:
     """Items that were skipped with a note, and questions without an answer."""
     slug = campaign.project.slug
-    skipped = Skip.objects.filter(duty__campaign=campaign, resolved_at=None).exclude(note="")
-    if count := skipped.values("item").distinct().count():
+    skipped = campaigns.skips(campaign).filter(resolved_at=None).exclude(note="")
+    if count := skipped.order_by().values("item").distinct().count():
         text = ngettext("%d item was skipped with a note.", "%d items were skipped with a note.", count)
         yield Attention(text % count, reverse("campaign", args=[slug, campaign.pk]))
     asked = threads.open_questions(campaign.project).filter(duty__campaign=campaign).count()

@@ -20,7 +20,7 @@ from accounts.models import AuditEntry, Invitation, Job, Project, Role, User
 from analytics.judges import decisions
 from analytics.judges.thresholds import current_thresholds
 from analytics.models import GateDecision, Snapshot
-from analytics.open_work import Attention, DecidedCell, open_work
+from analytics.open_work import Attention, DecidedCell, open_work, paused_runs
 from annotation.models import (
     Annotation,
     Assignment,
@@ -236,9 +236,10 @@ def needs_attention(project: Project, user: User, uses: Sequence[GateDecision]) 
     listed = campaigns(project=project, user=user).exclude(state=Campaign.State.CLOSED).order_by("-pk")
     open_ones = list(listed.select_related("project", "rubric_version__rubric", "dataset")[: MOST_LISTED + 1])
     for campaign in open_ones[:MOST_LISTED]:
-        own = open_work(campaign, decided[campaign.pk], is_lead=is_lead)
+        own = open_work(campaign, decided[campaign.pk], is_lead=is_lead, with_runs=False)
         about = f"{campaign.name}: " if len(open_ones) > 1 else ""
         found += [Attention(f"{about}{matter.sentence}", matter.address) for matter in own]
+    found += paused_runs(project, JudgeRun.objects.filter(project=project))
     paused = Campaign.objects.filter(project=project, state=Campaign.State.PAUSED).count()
     imports = Import.objects.filter(project=project, state=Import.State.FAILED).count()
     recent = timezone.now() - RECENT

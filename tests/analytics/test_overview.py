@@ -70,6 +70,19 @@ def test_what_needs_somebody_is_named_and_leads_to_its_page(cast: Cast) -> None:
     assert "1 item was skipped with a note." not in listed(cast)
 
 
+def test_paused_runs_are_counted_once_whatever_their_campaign(cast: Cast) -> None:
+    campaign = scene.rated_campaign(cast)
+    about: dict[str, Any] = {"dataset": campaign.dataset, "rubric_version": campaign.rubric_version}
+    campaigns.open_campaign(project=cast.kassa, name="Round 2", **about)
+    run = scene.with_verdicts(campaign)
+    Call.objects.create(run=run, item=campaign.dataset.items.first(), repeat=1, state=Call.State.WAITING)
+    JudgeRun.objects.update(state=JudgeRun.State.PAUSED)
+    paused = [text for text in listed(cast) if "judge run" in text]
+    assert paused == ["1 judge run is paused."], "of two campaigns on one dataset, neither lists it again"
+    Campaign.objects.update(state=Campaign.State.CLOSED)
+    assert listed(cast)["1 judge run is paused."] == "/p/kassa/judges/"
+
+
 def test_decisions_count_by_their_newest_and_stale_ones_need_somebody(cast: Cast) -> None:
     campaign = scene.rated_campaign(cast)
     run = scene.with_verdicts(campaign)
