@@ -38,6 +38,9 @@ def brief():
 def once():
     note("once")
 
+def follower():
+    note("follower" if (folder / "once").exists() else "too-early")
+
 def deaf():
     "Ignores the polite signal and has a child in its group that does the same."
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -47,7 +50,11 @@ def deaf():
     time.sleep(600)
 
 if __name__ == "__main__":
-    chosen = [Program(name=name, function=globals()[name], once=name == "once") for name in sys.argv[2:]]
+    after = {"follower": "once"}
+    chosen = [
+        Program(name=name, function=globals()[name], once=name in ("once", "follower"), after=after.get(name, ""))
+        for name in sys.argv[2:]
+    ]
     with Warden(grace=%s) as warden:
         Supervisor(chosen, warden=warden, say=lambda line: print(line, flush=True)).run()
 """
@@ -149,6 +156,13 @@ def test_a_program_that_runs_once_is_not_started_again(supervise: Callable[..., 
     assert len(supervisor.pids("once")) == 1
     supervisor.stop()
     assert supervisor.said == "", "nothing had to be killed"
+
+
+def test_a_program_waits_for_the_one_that_it_comes_after(supervise: Callable[..., Running]) -> None:
+    supervisor = supervise("follower", "once")
+    supervisor.pids("follower")
+    assert not (supervisor.folder / "too-early").exists()
+    supervisor.stop()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

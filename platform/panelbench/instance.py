@@ -116,10 +116,12 @@ def _run_web(options: argparse.Namespace, warden: Warden) -> None:
 
 
 def _demo_programs() -> list[Program]:
-    """The program that loads the demo and, unless the operator declared a provider, the simulated provider."""
-    loading = Program(name="load_demo", function=command, arguments=("load_demo", "--figures"), once=True)
+    """The programs that load the demo and then compute its first figures, for which "ready" does not wait; and the
+    simulated provider, unless the operator declared one."""
+    loading = Program(name="load_demo", function=command, arguments=("load_demo",), once=True)
+    figures = replace(loading, name="first figures", arguments=("load_demo", "--figures"), after=loading.name)
     if environment.declared_providers(os.environ):
-        return [loading]
+        return [loading, figures]
     port = _free_port()
     declared = {
         "name": "simulated",
@@ -130,7 +132,7 @@ def _demo_programs() -> list[Program]:
         "batch_prices": {"sim-steady": [0.125, 1], "sim-harsh": [0.625, 5]},
     }
     os.environ["PANELBENCH_PROVIDERS"] = json.dumps([declared])  # read by the settings, imported after this
-    return [Program(name="provider", function=quiet_provider, arguments=(port,)), loading]
+    return [Program(name="provider", function=quiet_provider, arguments=(port,)), loading, figures]
 
 
 def _prepare(data_dir: Path) -> None:

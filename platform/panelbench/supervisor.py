@@ -33,7 +33,8 @@ _Process = multiprocessing.get_context("fork").Process if FORKED else multiproce
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
-    """A function to keep running, called with ``arguments``. ``once``: it is expected to return.
+    """A function to keep running, called with ``arguments``. ``once``: it is expected to return. ``after``: the name of
+    a program with ``once``; this one is started when that one has ended.
 
     ``grace``: the seconds that it may take to stop, if it needs more than others. ``closes``: sockets of the supervisor
     that are not for it; a process that kept one would keep its port after the supervisor and its web server have ended.
@@ -43,6 +44,7 @@ class Program:
     function: Callable[..., object]
     arguments: tuple[object, ...] = ()
     once: bool = False
+    after: str = ""
     grace: float = 0.0
     closes: tuple[socket.socket, ...] = ()
 
@@ -62,8 +64,10 @@ class Supervisor:
         previous = {number: signal.signal(number, self._stop) for number in (signal.SIGINT, signal.SIGTERM)}
         try:
             while not self.stopping:
+                ended = {child.program.name for child in self.children if child.finished}
                 for child in self.children:
-                    child.tend()
+                    if not child.program.after or child.program.after in ended:
+                        child.tend()
                 on_tick(self)
                 time.sleep(TICK)
         finally:
@@ -72,8 +76,8 @@ class Supervisor:
                 signal.signal(number, action)
 
     def finished(self) -> bool:
-        """Whether every program with ``once`` has ended."""
-        return all(child.finished for child in self.children if child.program.once)
+        """Whether every program with ``once`` has ended, without those that come ``after`` another."""
+        return all(child.finished for child in self.children if child.program.once and not child.program.after)
 
     def _stop(self, *_signal: object) -> None:
         self.hurried, self.stopping = self.stopping, True  # a second signal ends the waiting

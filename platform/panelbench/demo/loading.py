@@ -87,20 +87,30 @@ def load_demo() -> list[Login]:
 def compute_first_figures() -> None:
     """Compute what the pages of a new demo show, so that nobody waits for it.
 
-    Its judges are being run: what they answer changes the figures later, as it does in any project.
+    Its judges are being run: what they answer changes the figures later, as it does in any project. What can't be
+    computed is left to its page, which says why.
     """
     for campaign in Campaign.objects.filter(project__slug=SLUG).select_related("project"):
-        while missing := [
-            question
-            for question in (DEFAULT_SETTINGS, *preparing.stale_questions(campaign))
-            if snapshots.current_snapshot(campaign=campaign, settings=question)[0] is None
-        ]:
+        try:
+            _compute_first(campaign)
+        except Exception:
+            logger.exception("the first figures of campaign %s", campaign.pk)
+
+
+def _compute_first(campaign: Campaign) -> None:
+    """Compute each answer once that was never stored; the first ones say which others there are."""
+    tried: set[str] = set()
+    while missing := [
+        question
+        for question in (DEFAULT_SETTINGS, *preparing.stale_questions(campaign))
+        if question.digest not in tried and snapshots.current_snapshot(campaign=campaign, settings=question)[0] is None
+    ]:
+        for question in missing:
+            tried.add(question.digest)
             try:
-                for question in missing:
-                    snapshots.snapshot(campaign=campaign, settings=question)
-            except Exception:  # its page has it computed, and says why it can't be
-                logger.exception("the first figures of the demo")
-                return
+                snapshots.snapshot(campaign=campaign, settings=question)
+            except Exception:
+                logger.exception("the first figures of campaign %s: %s", campaign.pk, question)
 
 
 def logins() -> list[Login]:
