@@ -50,13 +50,20 @@ def refresh_stale() -> None:
 def prepare_studies() -> None:
     """Ask for what pages of campaigns lack whose numbers have settled, so that nobody waits for it: Study first.
 
-    One answer of each campaign at a time, and none that failed; who has computed it asks for the next one.
+    One answer at a time, and none that failed; who has computed it asks for the next one. None while other numbers are
+    computed, or a page waits for some: what people ask for comes first.
     """
     for campaign in preparing.settled_campaigns():
-        stale = preparing.stale_questions(campaign)
-        waiting = [each for each in stale if not computing.failed(campaign=campaign, settings=each)]
+        if computing.is_any_open() or computing.is_a_page_held_up():
+            return
+        try:
+            stale = preparing.stale_questions(campaign)
+            waiting = [each for each in stale if not computing.failed(campaign=campaign, settings=each)]
+        except Exception:  # the others are prepared all the same
+            logger.exception("what the pages of campaign %s lack can't be told", campaign.pk)
+            continue
         if waiting:
-            ask_to_compute(campaign=campaign, settings=waiting[0])
+            _begin(campaign, waiting[0])
         else:
             preparing.mark_as_prepared(campaign)
 
@@ -64,13 +71,20 @@ def prepare_studies() -> None:
 def ask_to_compute(*, campaign: Campaign, settings: Settings | None = None) -> None:
     """Have these numbers computed: once, however many pages and beats ask for it. The page that asks is not kept."""
     page_cache.do_not_keep()
+    if not _begin(campaign, settings or Settings()):
+        computing.note_if_held_up(campaign_pk=campaign.pk, settings=settings or Settings())
+
+
+def _begin(campaign: Campaign, settings: Settings) -> bool:
+    """Send these numbers to a worker; False where others are being computed, or the database is busy."""
     try:
-        computation = computing.begin_computation(campaign=campaign, settings=settings or Settings())
+        computation = computing.begin_computation(campaign=campaign, settings=settings)
     except OperationalError:  # SQLite has one writer, and a page does not wait for numbers
         logger.warning("the database is busy: the numbers of campaign %s are asked for later", campaign.pk)
-        return
+        return False
     if computation is not None:
         jobs.enqueue(computation)
+    return computation is not None
 
 
 @shared_task

@@ -12,6 +12,7 @@ from typing import Any, cast
 from urllib.parse import urlencode
 
 from celery.exceptions import SoftTimeLimitExceeded
+from django.core.cache import caches
 from django.db import transaction
 from django.db.models import Q
 from django.urls import reverse
@@ -38,6 +39,8 @@ LONGEST = 3000  # seconds; millions of rows on a busy machine
 SHORTEST_PAUSE, LONGEST_PAUSE = timedelta(minutes=1), timedelta(hours=6)
 CANCELLED_PAUSE = timedelta(hours=1)
 MOST_DETAIL = 400
+HELD_UP_SECONDS = 10
+_HELD_UP = "a-page-is-held-up"
 
 
 # --- asking for one -------------------------------------------------------------------------------------------------
@@ -65,6 +68,24 @@ def may_begin(*, campaign_pk: int, settings: Settings) -> bool:
     """Whether nothing of the campaign is being computed, and these numbers need not wait."""
     waits = Q(**_identity(settings), next_at__gt=timezone.now())
     return not Computation.objects.filter(Q(job__state__in=Job.OPEN) | waits, campaign=campaign_pk).exists()
+
+
+def is_any_open() -> bool:
+    """Whether numbers of any campaign wait for a worker or are being computed."""
+    return Computation.objects.filter(job__state__in=Job.OPEN).exists()
+
+
+def note_if_held_up(*, campaign_pk: int, settings: Settings) -> None:
+    """Note that a page asks for numbers that can't be begun only because others of the campaign are being computed."""
+    computations = Computation.objects.filter(campaign=campaign_pk)
+    its_own = computations.filter(Q(job__state__in=Job.OPEN) | Q(next_at__gt=timezone.now()), **_identity(settings))
+    if computations.filter(job__state__in=Job.OPEN).exists() and not its_own.exists():
+        caches["content"].set(_HELD_UP, True, HELD_UP_SECONDS)
+
+
+def is_a_page_held_up() -> bool:
+    """Whether that was noted in the last `HELD_UP_SECONDS`. Such a page asks again every two seconds."""
+    return caches["content"].get(_HELD_UP) is not None
 
 
 def failed(*, campaign: Campaign, settings: Settings) -> Computation | None:

@@ -16,6 +16,8 @@ from analytics.study.choice import StudyChoice
 from analytics.study.study import CampaignStudy
 from analytics.study.usual_questions import USUAL_QUESTIONS
 from annotation.models import Annotation, Campaign
+from judging import runs
+from judging.models import JudgeRun
 
 SETTLED, RECENTLY = timedelta(minutes=2), timedelta(days=2)
 """How old the last rating of the desk is, and at most the numbers over all raters, when the answers are prepared."""
@@ -24,13 +26,17 @@ SETTLED, RECENTLY = timedelta(minutes=2), timedelta(days=2)
 def settled_campaigns(now: datetime | None = None) -> list[Campaign]:
     """The open campaigns whose numbers over all raters are current and at most `RECENTLY` old.
 
-    People who rate at the desk send more soon: then the numbers must be `SETTLED` old. After an import they need not.
+    People who rate at the desk and judges that are being run send more soon: then the numbers must be `SETTLED` old.
+    After an import they need not.
     Those that `mark_as_prepared` was called for in this state are left out.
     """
     now = now or timezone.now()
     rated = Annotation.objects.filter(campaign=OuterRef("campaign"), file_import=None, submitted_at__gt=now - SETTLED)
+    judged = JudgeRun.objects.filter(
+        dataset=OuterRef("campaign__dataset"), rubric_version=OuterRef("campaign__rubric_version")
+    )
     stored = Snapshot.objects.filter(
-        Q(created_at__lte=now - SETTLED) | ~Exists(rated),
+        Q(created_at__lte=now - SETTLED) | ~Exists(rated) & ~Exists(runs.in_phase(judged, runs.Phase.RUNNING)),
         **revisions.settings_identity(DEFAULT_SETTINGS),
         created_at__gt=now - RECENTLY,
         campaign__project__archived_at=None,

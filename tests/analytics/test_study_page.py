@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 from xml.etree import ElementTree as ET
 
 import pytest
+from django.core.cache import caches
 from django.utils import timezone
 
 from analytics import tasks
@@ -18,7 +19,7 @@ from analytics.answers.snapshots import current_snapshot
 from analytics.judges import decisions, thresholds
 from analytics.models import Computation, Snapshot
 from analytics.questions.asked import question_choices
-from analytics.questions.question import NumbersQuestion
+from analytics.questions.question import NumbersQuestion, Settings
 from analytics.study.choice import StudyChoice
 from analytics.study.picture_files import PICTURES
 from analytics.study.preparing import SETTLED, settled_campaigns, stale_questions, study_lacks
@@ -30,7 +31,7 @@ from analytics.views.parts import judge_question
 from annotation import allocation, campaigns, panels
 from annotation.desk import service
 from annotation.models import Annotation, Campaign
-from judging.models import Judge
+from judging.models import Call, Judge, JudgeRun
 from tests import make
 from tests.analytics import scene
 from tests.analytics.test_judge_pages import judged_campaign, text_of
@@ -156,6 +157,35 @@ def test_what_the_page_needs_is_computed_when_ratings_have_settled(cast: Cast, j
     for name in ("agreement", "annotators", "raters", "planner", "workflow", "explore", *judges):
         shown = cast.client("aino").get(f"/p/kassa/numbers/{judged.pk}/{name}/").content.decode()
         assert "every 2s" not in shown, f"{name} has to be computed"
+
+
+def test_what_a_page_asks_for_comes_before_what_is_prepared(cast: Cast, judged: Campaign) -> None:
+    scene.compute(judged)
+    Annotation.objects.filter(campaign=judged, file_import=None).update(submitted_at=timezone.now() - SETTLED)
+    tasks.prepare_studies()
+    prepared = Computation.objects.get(job__state="waiting")
+    chosen = Settings(raters=("mari",))
+    tasks.ask_to_compute(campaign=judged, settings=chosen)  # a page, while an answer is being prepared
+    tasks.compute_numbers(prepared.pk)
+    tasks.prepare_studies()
+    assert not Computation.objects.filter(job__state="waiting").exists(), "the page has not asked again yet"
+    tasks.ask_to_compute(campaign=judged, settings=chosen)
+    own = Computation.objects.get(job__state="waiting")
+    assert own.asked["raters"] == ["mari"]
+    caches["content"].clear()
+    tasks.prepare_studies()
+    assert Computation.objects.get(job__state="waiting") == own, "nothing is prepared while numbers are computed"
+
+
+def test_nothing_is_prepared_at_once_while_a_judge_is_being_run(cast: Cast, judged: Campaign) -> None:
+    scene.compute(judged)
+    Annotation.objects.filter(campaign=judged, file_import=None).update(submitted_at=timezone.now() - SETTLED)
+    assert settled_campaigns() == [judged]
+    run = JudgeRun.objects.filter(dataset=judged.dataset, rubric_version=judged.rubric_version).first()
+    assert run is not None
+    Call.objects.create(run=run, item=judged.dataset.items.first(), repeat=9, state=Call.State.WAITING)
+    assert settled_campaigns() == []
+    assert settled_campaigns(timezone.now() + SETTLED) == [judged]
 
 
 def test_a_hostile_name_is_shown_as_it_is(cast: Cast, judged: Campaign) -> None:
