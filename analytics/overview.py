@@ -234,7 +234,8 @@ def needs_attention(project: Project, user: User, uses: Sequence[GateDecision]) 
     for row in uses:
         decided[row.campaign_id].append(DecidedCell.of_history(row))
     listed = campaigns(project=project, user=user).exclude(state=Campaign.State.CLOSED).order_by("-pk")
-    open_ones = list(listed.select_related("project", "rubric_version__rubric", "dataset")[: MOST_LISTED + 1])
+    with_parts = listed.select_related("project", "rubric_version__rubric", "dataset")
+    open_ones = list(with_parts.prefetch_related("rubric_version__criteria")[: MOST_LISTED + 1])
     for campaign in open_ones[:MOST_LISTED]:
         own = open_work(campaign, decided[campaign.pk], is_lead=is_lead, with_runs=False)
         about = f"{campaign.name}: " if len(open_ones) > 1 else ""
