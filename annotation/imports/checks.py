@@ -12,7 +12,7 @@ from accounts.models import Project
 from analytics.stats.core.identifiers import normal_identifier, spellings_of
 from annotation import blinding
 from annotation.blinding import Finding
-from annotation.imports.criterion_names import labels_known, names_known
+from annotation.imports.criterion_names import names_known
 from annotation.imports.parsing import ParsedFiles
 from annotation.imports.rating_rows import RatingsReport
 from annotation.imports.targets import Target
@@ -23,11 +23,11 @@ from annotation.readers import (
     Problems,
     Report,
     Words,
+    columns_called_after_raters,
     content_digest,
     excerpt,
     most_frequent,
     note_on_rater_addresses,
-    rater_columns,
     shortened_list,
 )
 
@@ -83,13 +83,16 @@ def _name_notes(shown: Sequence[Finding], names: str) -> list[str]:
 
 
 def note_people(parsed: ParsedFiles, project: Project) -> None:
-    """Count in the report of items the ratings in columns of one person each, which are left out of the items."""
-    columns = {column.name: column for column in parsed.columns if column.target == "ignore"}
-    values = {name: column.counts for name, column in columns.items()}
-    found = rater_columns(values, names_known(project), labels_known(project))
+    """Name in the report of items the columns of one person each that are left out of them, and count their ratings.
+
+    They are known by their names alone: they are left out for all rows, also if only the first have scores in them.
+    """
+    filled = {column.name: column.filled for column in parsed.columns if column.target == "ignore"}
+    ignored = filled or dict.fromkeys((name for name in parsed.mapping.ignore if "*" not in name), 0)
+    found = columns_called_after_raters(ignored, names_known(project))
     people: Counter[str] = Counter()
     for one in found:
-        people[one.rater] += 0 if one.is_rationale else columns[one.column].filled
+        people[one.rater] += 0 if one.is_rationale else ignored[one.column]
     if not people:
         return
     report = parsed.report
@@ -101,6 +104,9 @@ def note_people(parsed: ParsedFiles, project: Project) -> None:
             "ratings too.",
             names=shortened_list(one.column for one in found),
         )
+    )
+    report.notes.append(
+        Words("Taken for people, by the names of the columns: %(names)s.", names=shortened_list(people))
     )
 
 

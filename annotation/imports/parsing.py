@@ -31,7 +31,7 @@ from annotation.readers import (
     parse_items,
     parse_ratings,
     parse_verdicts,
-    rater_columns,
+    possible_rater_columns,
     sheet_names,
     shortened_list,
     unpacked_files,
@@ -169,8 +169,8 @@ def _doubts(columns: Sequence[ColumnFacts]) -> list[str]:
                 )
             )
     kept = [column for column in columns if column.filled and column.target.partition(".")[0] in ("", "attributes")]
-    of_people = {one.column for one in rater_columns({column.name: column.counts for column in kept})}
-    if rated := [column.name for column in kept if column.name in of_people or _looks_rated(column)]:
+    possible = possible_rater_columns({column.name: column.counts for column in kept})
+    if rated := [column.name for column in kept if column.name in possible or _looks_rated(column)]:
         notes.append(
             Words(
                 "Columns that look like ratings become attributes of the items: %(names)s. Import this file as "

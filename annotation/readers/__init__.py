@@ -43,7 +43,12 @@ if TYPE_CHECKING:
     from annotation.readers.items import NAMED_FIELDS, TURNS_COLUMN, ItemRow, ParsedItems, content_digest, parse_items
     from annotation.readers.json import require_storable
     from annotation.readers.mapping import Mapping, is_unnamed, note_on_rater_addresses
-    from annotation.readers.people_columns import RaterColumn, rater_columns
+    from annotation.readers.people_columns import (
+        RaterColumn,
+        columns_called_after_raters,
+        possible_rater_columns,
+        rater_columns,
+    )
     from annotation.readers.problems import (
         MOST_LISTED,
         FormatError,
@@ -169,6 +174,7 @@ __all__ = [
     "as_written",
     "case_folded",
     "codec_called",
+    "columns_called_after_raters",
     "content_digest",
     "did_you_mean",
     "excerpt",
@@ -203,6 +209,7 @@ __all__ = [
     "peek",
     "plain_document",
     "plain_number",
+    "possible_rater_columns",
     "progress_between",
     "propose_mapping",
     "rare_garbage_collection",
@@ -303,7 +310,7 @@ _MODULES = {
         "parse_ratings",
         "parse_verdicts",
     ),
-    "people_columns": ("RaterColumn", "rater_columns"),
+    "people_columns": ("RaterColumn", "columns_called_after_raters", "possible_rater_columns", "rater_columns"),
     "reading": (
         "ABSENT",
         "ADDED",

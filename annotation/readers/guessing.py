@@ -16,7 +16,7 @@ from annotation.readers.archives import File, unpacked_files
 from annotation.readers.encoding import open_stream
 from annotation.readers.items import TURN_PREFIX
 from annotation.readers.mapping import Mapping
-from annotation.readers.people_columns import RaterColumn, cells_of, rater_columns
+from annotation.readers.people_columns import RaterColumn, cells_of, columns_called_after_raters, rater_columns
 from annotation.readers.problems import FormatError, Problems
 from annotation.readers.reading import Sample, guess_layout, join_aligned_files, peek, with_cached_head
 from annotation.readers.rows import KEY_COLUMN, SPEAKER_KEYS, TEXT_KEYS, as_written, case_folded, matches_any
@@ -178,7 +178,7 @@ def _people_as_rows(found: Sequence[RaterColumn], columns: Collection[str]) -> t
     return (
         PersonScores(
             scores=scores,
-            criteria={one.column: one.criterion for one in found if one.criterion and one.column in scores},
+            criteria={one.column: one.criterion for one in found if one.criterion},
             rationales={one.column: one.rater for one in found if one.is_rationale},
             **names,
         ),
@@ -457,9 +457,10 @@ def _kind_of(name: str, raw: Any, given: Mapping | None) -> FileKind:
 
 
 def _sampled(name: str, raw: Any, layout: Mapping) -> Sample:
-    """The columns and first rows of a file; more rows if it has a column of raters."""
+    """The columns and first rows of a file; more rows if it has a column of raters, or one for each."""
     sample = peek(name, raw, layout=layout)
-    if any(_goes_by(column, known) for column in sample.columns for known in RATER_KEYS):
+    has_raters = any(_goes_by(column, known) for column in sample.columns for known in RATER_KEYS)
+    if has_raters or columns_called_after_raters(sample.columns):
         return peek(name, raw, layout=layout, rows=RATER_SAMPLE)
     return sample
 

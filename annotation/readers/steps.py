@@ -24,6 +24,7 @@ from annotation.readers.rows import (
     TEXT_KEYS,
     FileRow,
     as_written,
+    case_folded,
     fill_template,
     hole_names,
     is_blank,
@@ -451,7 +452,8 @@ class Melt(ShapeStep):
 class PersonScores(ShapeStep):
     """``scores: {rating_anna: Anna, rating_boris: Boris}``: columns with the scores of one person each become rows with
     the columns ``rater``, ``criterion``, ``score`` and ``rationale``. ``criteria`` gives the criterion of a column,
-    ``rationales`` the person of a column with reasons. Each row also has the other columns."""
+    ``rationales`` the person of a column with reasons: for all scores of the person, or those on its criterion. Each
+    row also has the other columns."""
 
     scores: dict[str, str] = field(metadata=WORDS)
     criteria: dict[str, str] = field(default_factory=dict, metadata=WORDS)
@@ -472,13 +474,16 @@ class PersonScores(ShapeStep):
         others = record
         for column in (*self.scores, *self.rationales):
             others = without_value_at(others, column)
-        whys: dict[str, list[str]] = {}
+        whys: dict[tuple[str, str], list[str]] = {}
         for column, rater in self.rationales.items():
-            whys.setdefault(rater, []).append(as_written(value_at(record, column)))
+            about = rater, case_folded(self.criteria.get(column, ""))
+            whys.setdefault(about, []).append(as_written(value_at(record, column)))
         for column, value in there.items():
             rater, criterion = self.scores[column], self.criteria.get(column, "")
             row = {**others, self.rater: rater, self.criterion: criterion, self.score: value}
-            yield row | ({self.rationale: "\n".join(filter(None, whys.get(rater, ())))} if whys else {})
+            about = dict.fromkeys(("", case_folded(criterion)))
+            why = "\n".join(text for named in about for text in whys.get((rater, named), ()) if text)
+            yield row | ({self.rationale: why} if whys else {})
 
     @property
     def made_from(self) -> tuple[str, ...]:

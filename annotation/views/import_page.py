@@ -30,6 +30,7 @@ from annotation.readers import (
     PersonScores,
     Report,
     StudyImport,
+    case_folded,
     codec_called,
     is_unnamed,
     is_with_decimal_comma,
@@ -454,10 +455,21 @@ def _read_people(
     persons = {person for person, _key in people.values()}
     renamed = {step.scores[column]: person for column, (person, _key) in people.items() if column in step.scores}
     whys = {column: renamed.get(person, person) for column, person in step.rationales.items()}
+    moved = {
+        (person, case_folded(step.criteria.get(column, ""))): key
+        for column, (person, key) in people.items()
+        if column in step.scores
+    }
+    about = {
+        column: moved.get((whys[column], case_folded(step.criteria[column])), step.criteria[column])
+        for column in whys
+        if column in step.criteria
+    }
     new = replace(
         step,
         scores={column: person for column, (person, _key) in people.items()},
-        criteria={column: key for column, (_person, key) in people.items() if key},
+        criteria={column: key for column, key in about.items() if key and whys[column] in persons}
+        | {column: key for column, (_person, key) in people.items() if key},
         rationales={column: person for column, person in whys.items() if person in persons},
     )
     return replace(before, shape=(*others, new)), {**made, **fields}, unmapped

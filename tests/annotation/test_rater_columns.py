@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from annotation.models import Import, Item, Rating
-from annotation.readers import rater_columns
+from annotation.readers import Mapping, PersonScores, possible_rater_columns, propose_mapping, rater_columns
 from tests import make
 from tests.annotation.test_commands import run
 from tests.annotation.test_import_pages import file, page, uploaded
@@ -51,6 +51,67 @@ def test_columns_of_people_are_recognised(columns: list[str], raters: list[tuple
 )  # fmt: skip
 def test_metrics_aggregates_judges_and_items_are_no_people(columns: list[str]) -> None:
     assert found(*columns) == []
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        ["fluency_score", "coherence_score"], ["score_fluency", "score_naturalness"], ["human_fluency", "human_coherence"],
+        ["label_toxic", "label_insult"], ["score_easy", "score_hard"], ["points_home", "points_away"],
+        ["label_en", "label_et"], ["rating_en", "rating_et"], ["label_fine", "label_coarse"], ["Grade 8", "Grade 9"],
+        ["human_score", "human_label"], ["nota_lengua", "nota_mates"], ["audio_quality", "video_quality"],
+        ["score_fluency", "score_zest", "score_flow"], ["rating_2023", "rating_2024"], ["annotator_age", "annotator_sex"],
+        ["rating_anna", "score_anna", "rating_boris"], ["rating_Anna", "rating_anna"], ["anna_fluency", "ANNA_fluency"],
+    ],
+)  # fmt: skip
+def test_criteria_classes_languages_and_numbers_are_no_people(columns: list[str]) -> None:
+    assert found(*columns) == []
+    assert (
+        found("score_tact", "score_zest", criteria={"tact"})
+        == found("tact_score", "zest_score", criteria={"zest"})
+        == []
+    )
+
+
+def test_a_person_has_one_spelling() -> None:
+    columns = ("Anna_fluency", "anna_coherence", "Boris_fluency", "BORIS_coherence")
+    assert {rater for rater, _criterion in found(*columns)} == {"Anna", "Boris"}
+
+
+def test_columns_called_alike_are_decided_together_and_doubts_are_asked_about() -> None:
+    cells: dict[str, Any] = {"rating_anna": ["1", "2"], "rating_boris": ["2", "5"], "rating_carla": ["", ""]}
+    assert [one.rater for one in rater_columns(cells)] == ["anna", "boris", "carla"], "blank so far"
+    odd = cells | {"rating_carla": ["3.7", "4/5"]}
+    assert rater_columns(odd) == () and possible_rater_columns(odd) == tuple(odd)
+    wide = {"rating_anna": ["0", "71", "100"], "rating_boris": [str(n) for n in range(0, 100, 2)]}
+    assert [one.rater for one in rater_columns(wide)] == ["anna", "boris"]
+    assert rater_columns({"rating_anna": ["1", "5"], "rating_boris": ["60", "100"]}) == ()
+    asked = {"nota_ana": ["1"], "nota_luis": ["2"]}
+    assert rater_columns(asked) == () and possible_rater_columns(asked) == tuple(asked)
+
+
+def test_reasons_belong_to_the_score_on_their_criterion() -> None:
+    columns = ("id", "anna_fluency", "anna_coherence", "anna_fluency_comment", "anna_coherence_comment", "anna_notes")
+    text = ",".join((*columns, "bo_fluency")) + "\nd1,1,2,halting,no thread,short,1\nd2,1,2,,,,2\n"
+    (step,) = propose_mapping("ratings", [("wide.csv", text.encode())], Mapping()).shape
+    assert isinstance(step, PersonScores)
+    record = dict(zip((*columns, "bo_fluency"), ("d1", "1", "2", "halting", "no thread", "short", "1"), strict=True))
+    assert [(row["rater"], row["criterion"], row["rationale"]) for row in step.reshape(record)] == [
+        ("anna", "fluency", "short\nhalting"),
+        ("anna", "coherence", "short\nno thread"),
+        ("bo", "fluency", ""),
+    ]
+
+
+def test_what_is_left_out_is_named_whatever_the_later_rows_have(cast: Cast) -> None:
+    boris = cast.client("boris")
+    rows = [f"d{n},Küsimus {n}?,Vastus.,{n % 5 if n < 5_100 else 3.7},1" for n in range(1, 5_102)]
+    text = "\n".join(["id,question,answer,rating_anna,rating_boris", *rows, ""])
+    number = boris.post("/api/v1/projects/kassa/imports/", {"files": [file("wide.csv", text)]}).json()["id"]
+    report = boris.get(f"/api/v1/projects/kassa/imports/{number}/preview/").json()["report"]
+    assert report["found"]["raters"] == {"anna": 5_101, "boris": 5_101}
+    assert any("not stored with the items: rating_anna, rating_boris" in note for note in report["notes"])
+    assert any("people, by the names of the columns: anna, boris" in note for note in report["notes"])
 
 
 def test_cells_decide_and_labels_of_a_rubric_are_scores() -> None:
