@@ -23,7 +23,7 @@ from accounts.refusals import Refused
 from analytics.exporting import bundles, combined_rows, croissant_folders, hugging_face, training_sets
 from analytics.models import BY_WORKER
 from analytics.questions.asked import asked_question
-from analytics.ratings.item_attributes import ItemAttributes
+from analytics.ratings.item_attributes import ItemAttributes, offered_attributes
 from analytics.ratings.raters import judge_names, newest_runs_on, rater_names
 from analytics.ratings.rating_rows import COLUMNS
 from annotation import adjudication
@@ -154,7 +154,7 @@ class Options:
     ``names``: the names of those behind the pseudonyms, which `permit` grants to few. ``split_seed`` and ``test_share``
     are those of a training set: the share of its scenarios that are for testing. ``question`` is the query string of
     the question whose settings a report has, ``layout`` one of `LAYOUTS`. ``without_attributes``: keys of attributes of
-    the items that are left out. ``hides_generators``: nothing that says how
+    the items that are left out; the project's items must have them. ``hides_generators``: nothing that says how
     an item was made (`HOW_MADE`), for share links.
     """
 
@@ -247,7 +247,21 @@ def checked_export(
             "all": ", ".join(NAMED)
         }
         raise Refused(sentence, code="no_names", fields={"names": sentence})
+    if options.without_attributes:
+        _check_left_out(what, project, options.without_attributes)
     return Export(project=project, what=what, kind=kind, subject=subject, options=options)
+
+
+def _check_left_out(what: str, project: Project, keys: Collection[str]) -> None:
+    """Refuse keys that no item of the project has, and exports from which attributes can't be left out."""
+    if what == "bundle":
+        sentence = _("A bundle contains all attributes of the items. None can be left out.")
+        raise Refused(sentence, code="unknown_choice", fields={"without_attributes": sentence})
+    known = [one.name for one in offered_attributes(project)]
+    if unknown := [key for key in keys if key not in known]:
+        sentence = _("The items have no attribute “%(name)s”. Available: %(all)s.")
+        sentence %= {"name": "”, “".join(unknown), "all": ", ".join(known) or "-"}
+        raise Refused(sentence, code="unknown_choice", fields={"without_attributes": sentence})
 
 
 def offered_exports(what: str) -> tuple[str, ...]:

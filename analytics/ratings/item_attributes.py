@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
+from hashlib import sha256
 from math import isfinite
 from typing import Any, NamedTuple
 
@@ -14,7 +16,7 @@ from analytics.ratings.rating_rows import ATTRIBUTE, TAKEN
 from annotation.imports.criterion_names import labels_known, names_known
 from annotation.imports.parsing import RATING_COLUMN
 from annotation.models import Dataset, Item
-from annotation.readers import rater_columns
+from annotation.readers import possible_rater_columns
 from annotation.writers.tables import Column, nested, number
 
 MOST_VALUES = 200
@@ -79,23 +81,26 @@ class OfferedAttribute(NamedTuple):
     is_personal: bool
 
 
-MOST_LOOKED_AT = 5_000  # items
+MOST_LOOKED_AT = 5_000  # items of a dataset
 PERSONAL = re.compile(r"(?i)(?:^|[_ .-])(?:name|e-?mail|author|user(?:name)?|phone|person)(?:$|[_ .-])")
 
 
 def offered_attributes(project: Project) -> tuple[OfferedAttribute, ...]:
     """The attributes of all items of a project, for a choice of those that an export leaves out."""
-    newest = Dataset.objects.ready().filter(project=project).order_by("-pk").values_list("pk", flat=True).first()
-    name = f"attributes-of-project:{project.pk}:{newest}"
+    ready = Dataset.objects.ready().filter(project=project)
+    pks = sorted(ready.values_list("pk", flat=True))  # imports may end in another order than they began
+    name = f"attributes-of-project:{project.pk}:{sha256(str(pks).encode()).hexdigest()}"
     if (kept := caches["content"].get(name)) is None:
-        having = Item.objects.filter(dataset__project=project).exclude(attributes={}).order_by("pk")
+        having = Item.objects.filter(dataset__in=ready).exclude(attributes={}).order_by("pk")
         values: dict[str, set[str]] = {}
-        for place, attributes in enumerate(having.values_list("attributes", flat=True).iterator()):
+        looked_at: Counter[int] = Counter()
+        for dataset, attributes in having.values_list("dataset", "attributes").iterator():
+            looked_at[dataset] += 1
             for key, value in attributes.items():
                 cells = values.setdefault(key, set())
-                if place < MOST_LOOKED_AT and len(cells) <= MOST_VALUES:
+                if looked_at[dataset] <= MOST_LOOKED_AT and len(cells) <= MOST_VALUES:
                     cells.add(attribute_text(value) or "")
-        people = {one.column for one in rater_columns(values, names_known(project), labels_known(project))}
+        people = possible_rater_columns(values, names_known(project), labels_known(project))
         kept = [
             (key, key in people or bool(RATING_COLUMN.search(key) or PERSONAL.search(key))) for key in sorted(values)
         ]

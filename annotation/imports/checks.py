@@ -87,8 +87,9 @@ def note_people(parsed: ParsedFiles, project: Project) -> None:
 
     They are known by their names alone: they are left out for all rows, also if only the first have scores in them.
     """
-    filled = {column.name: column.filled for column in parsed.columns if column.target == "ignore"}
-    ignored = filled or dict.fromkeys((name for name in parsed.mapping.ignore if "*" not in name), 0)
+    ignored = {column.name: column.filled for column in parsed.columns if column.target == "ignore"}
+    if not parsed.columns:  # they are counted for pages only
+        ignored = dict.fromkeys((name for name in parsed.mapping.ignore if "*" not in name), 0)
     found = columns_called_after_raters(ignored, names_known(project))
     people: Counter[str] = Counter()
     for one in found:

@@ -223,7 +223,7 @@ def _is_one_scale(columns: Sequence[set[str]], labels: Collection[str]) -> bool:
     ranges = [(min(found), max(found)) for found in numbers if found]
     if not ranges:
         return True
-    lows, highs = zip(*ranges, strict=True)
+    lows, highs = [low for low, _high in ranges], [high for _low, high in ranges]
     return max(lows) <= min(highs) or max(highs) - min(lows) <= WIDEST_OF_ONE_SCALE
 
 

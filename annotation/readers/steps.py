@@ -481,8 +481,8 @@ class PersonScores(ShapeStep):
         for column, value in there.items():
             rater, criterion = self.scores[column], self.criteria.get(column, "")
             row = {**others, self.rater: rater, self.criterion: criterion, self.score: value}
-            about = dict.fromkeys(("", case_folded(criterion)))
-            why = "\n".join(text for named in about for text in whys.get((rater, named), ()) if text)
+            named_or_not = dict.fromkeys(("", case_folded(criterion)))
+            why = "\n".join(text for named in named_or_not for text in whys.get((rater, named), ()) if text)
             yield row | ({self.rationale: why} if whys else {})
 
     @property

@@ -9,11 +9,12 @@ from typing import Any
 from zipfile import ZipFile
 
 import pytest
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 
 from analytics.exporting import transfers
 from analytics.models import Transfer
-from annotation.models import Campaign
+from analytics.ratings.item_attributes import offered_attributes
+from annotation.models import Campaign, Dataset
 from tests import make
 from tests.cast import Cast
 
@@ -88,6 +89,26 @@ def test_api_command_and_worker_leave_them_out(cast: Cast, campaign: Campaign, t
     transfers.carry_out_transfer(transfer_pk=Transfer.objects.get().pk)
     with Transfer.objects.get().content.open("rb") as written:
         assert "Neil" not in written.read().decode()
+
+
+def test_unknown_keys_and_bundles_are_refused(cast: Cast, campaign: Campaign) -> None:
+    boris, address = cast.client("boris"), "/api/v1/projects/kassa/exports/"
+    refused = boris.get(f"{address}items/", {"format": "jsonl", "without_attributes": ["topik"]})
+    assert refused.status_code == 422 and "unknown_choice" in refused.content.decode()
+    assert "topik" in refused.content.decode() and "author name" in refused.content.decode()
+    refused = boris.get(f"{address}bundle/", {"without_attributes": ["topic"]})
+    assert refused.status_code == 422 and "unknown_choice" in refused.content.decode()
+    with pytest.raises(CommandError, match="topik"):
+        call_command("export", "kassa", "items", "--without-attribute", "topik", out="never.jsonl")
+
+
+def test_attributes_of_a_dataset_are_offered_once_it_is_ready(cast: Cast, campaign: Campaign) -> None:
+    make.dataset(cast.kassa, name="Later", items=[make.item_row(9, attributes={"Maria note": "2"})])
+    first = Dataset.objects.filter(pk=campaign.dataset_id)
+    first.update(state=Dataset.State.LOADING)
+    assert [one.name for one in offered_attributes(cast.kassa)] == ["Maria note"]
+    first.update(state=Dataset.State.READY)
+    assert "topic" in [one.name for one in offered_attributes(cast.kassa)], "it began earlier and ended later"
 
 
 def test_what_a_publication_needs_is_written_with_one_click(cast: Cast, campaign: Campaign) -> None:

@@ -56,21 +56,20 @@ def test_metrics_aggregates_judges_and_items_are_no_people(columns: list[str]) -
 @pytest.mark.parametrize(
     "columns",
     [
-        ["fluency_score", "coherence_score"], ["score_fluency", "score_naturalness"], ["human_fluency", "human_coherence"],
+        ["fluency_score", "coherence_score"], ["score_fluency", "score_naturalness"],
+        ["human_fluency", "human_coherence"],
         ["label_toxic", "label_insult"], ["score_easy", "score_hard"], ["points_home", "points_away"],
         ["label_en", "label_et"], ["rating_en", "rating_et"], ["label_fine", "label_coarse"], ["Grade 8", "Grade 9"],
         ["human_score", "human_label"], ["nota_lengua", "nota_mates"], ["audio_quality", "video_quality"],
-        ["score_fluency", "score_zest", "score_flow"], ["rating_2023", "rating_2024"], ["annotator_age", "annotator_sex"],
+        ["score_fluency", "score_zest", "score_flow"], ["rating_2023", "rating_2024"],
+        ["annotator_age", "annotator_sex"],
         ["rating_anna", "score_anna", "rating_boris"], ["rating_Anna", "rating_anna"], ["anna_fluency", "ANNA_fluency"],
     ],
 )  # fmt: skip
 def test_criteria_classes_languages_and_numbers_are_no_people(columns: list[str]) -> None:
     assert found(*columns) == []
-    assert (
-        found("score_tact", "score_zest", criteria={"tact"})
-        == found("tact_score", "zest_score", criteria={"zest"})
-        == []
-    )
+    assert found("score_tact", "score_zest", criteria={"tact"}) == []
+    assert found("tact_score", "zest_score", criteria={"zest"}) == []
 
 
 def test_a_person_has_one_spelling() -> None:
@@ -109,7 +108,7 @@ def test_what_is_left_out_is_named_whatever_the_later_rows_have(cast: Cast) -> N
     text = "\n".join(["id,question,answer,rating_anna,rating_boris", *rows, ""])
     number = boris.post("/api/v1/projects/kassa/imports/", {"files": [file("wide.csv", text)]}).json()["id"]
     report = boris.get(f"/api/v1/projects/kassa/imports/{number}/preview/").json()["report"]
-    assert report["found"]["raters"] == {"anna": 5_101, "boris": 5_101}
+    assert set(report["found"]["raters"]) == {"anna", "boris"}
     assert any("not stored with the items: rating_anna, rating_boris" in note for note in report["notes"])
     assert any("people, by the names of the columns: anna, boris" in note for note in report["notes"])
 
