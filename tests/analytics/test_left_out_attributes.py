@@ -91,7 +91,7 @@ def test_api_command_and_worker_leave_them_out(cast: Cast, campaign: Campaign, t
         assert "Neil" not in written.read().decode()
 
 
-def test_unknown_keys_and_bundles_are_refused(cast: Cast, campaign: Campaign) -> None:
+def test_unknown_keys_and_bundles_are_refused(cast: Cast, campaign: Campaign, tmp_path: Path) -> None:
     boris, address = cast.client("boris"), "/api/v1/projects/kassa/exports/"
     refused = boris.get(f"{address}items/", {"format": "jsonl", "without_attributes": ["topik"]})
     assert refused.status_code == 422 and "unknown_choice" in refused.content.decode()
@@ -99,7 +99,7 @@ def test_unknown_keys_and_bundles_are_refused(cast: Cast, campaign: Campaign) ->
     refused = boris.get(f"{address}bundle/", {"without_attributes": ["topic"]})
     assert refused.status_code == 422 and "unknown_choice" in refused.content.decode()
     with pytest.raises(CommandError, match="topik"):
-        call_command("export", "kassa", "items", "--without-attribute", "topik", out="never.jsonl")
+        call_command("export", "kassa", "items", "--without-attribute", "topik", out=tmp_path / "never.jsonl")
 
 
 def test_attributes_of_a_dataset_are_offered_once_it_is_ready(cast: Cast, campaign: Campaign) -> None:
