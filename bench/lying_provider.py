@@ -256,6 +256,17 @@ def _refusal_with_bill(asked: LyingRequest) -> Reply:
     return 400, {"error": {"message": "No."}, "usage": usage}
 
 
+def _refused_form_with_bill(asked: LyingRequest) -> Reply:
+    """As if another form of the request were taken: each is billed."""
+    status, body = _refusal_with_bill(asked)[:2]
+    return status, body | {"error": {"message": "Unsupported parameter: response_format", "param": "response_format"}}
+
+
+def _refused_form_with_odd_bill(asked: LyingRequest) -> Reply:
+    status, body = _refused_form_with_bill(asked)[:2]
+    return status, body | {"usage": {"tokens_of_the_reply": 32 * LIMIT}}
+
+
 LIES: dict[str, tuple[str, Lie]] = {
     "honest": ("nothing: a model that is what it says", _over(1, first=10**9)),
     "x4": ("each reply is billed as 4 whole replies", _over(4)),
@@ -350,6 +361,8 @@ LIES: dict[str, tuple[str, Lie]] = {
     "error_200_x32": ("200 with an error that counts 32 replies", _error_in_reply(32)),
     "error_dearer": (f"200 with an error, billed as {DEARER}", _dearer_error),
     "refusal_x32": ("400 that counts 32 replies", _refusal_with_bill),
+    "refused_form_x32": ("400 that names the form, counting 32 replies", _refused_form_with_bill),
+    "refused_form_odd_x32": ("... under a name of its own", _refused_form_with_odd_bill),
     "storm_402": ("402 for every request", _storm(402)),
     "storm_429": ("429 for every request, to wait 0 s", _storm(429, headers={"retry-after": "0"})),
     "storm_429_bare": ("429, no time named", _storm(429)),
@@ -358,6 +371,7 @@ LIES: dict[str, tuple[str, Lie]] = {
     "retry": ("fails each request once, then bills it four times", _dearer_retry),
     "batch_x32": ("a batch, each line as 32 replies", _over(32)),
     "batch_x32_later": (f"a batch, as 32 after {HONEST_FIRST} honest lines", _over(32, first=HONEST_FIRST)),
+    "batch_refused_form_x32": ("a batch, each line a 400 that names the form and counts 32", _refused_form_with_bill),
     "batch_undeclared": (f"a batch, answered by {UNDECLARED}", _served(UNDECLARED, price=UNDECLARED)),
     "batch_silent": ("a batch without results, billed", _raw(lambda asked: b"")),
 }

@@ -29,6 +29,7 @@ from accounts.inputs import is_storable
 from accounts.models import Project, User
 from accounts.refusals import Refused
 from judging.asking import allowances, client, endpoints
+from judging.asking.bills import served_price
 from judging.asking.declarations import API_NAMES, MOST, OPENAI, DeclaredProvider, price_rows, price_table
 from judging.models import Call, Judge, JudgeRun, ProviderListing, ProviderTest, StoredProvider
 from judging.prompts import CriterionBrief, ItemText, PointBrief, PromptVariant, Turn, render, response_schema
@@ -350,8 +351,10 @@ async def _asked(endpoint: client.Endpoint, asked: dict[str, Any]) -> tuple[clie
 
 
 def _cost(provider: DeclaredProvider, model: str, answer: client.ProviderAnswer) -> str | None:
-    """USD of one call at the price of the served model, else of the asked one; None where it is not known."""
-    price = provider.price(answer.served_model) or provider.price(model)
+    """USD of one call at the price of the served model, as a run would book it; None where it is not known."""
+    price = provider.price(answer.served_model)
+    if price is None and provider.price(model):
+        price = served_price(model, answer.served_model, {name: (into, out) for name, into, out in provider.prices})
     if price is None or answer.billed_in is None or answer.tokens_out is None:
         return None
     exact = (price[0] * answer.billed_in + price[1] * answer.tokens_out) / 1_000_000

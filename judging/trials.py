@@ -73,9 +73,12 @@ def begin_trials(
     if factors.get("examples"):
         factors["examples"] = examples.resolve_examples(project, factors["examples"])
     prompt, sent = judges.variant_of(factors), judges.checked_parameters(parameters)
-    judge = Judge(project=project, provider=provider, model=model.strip(), parameters=sent)
+    judge = Judge(
+        project=project, name=model, provider=provider, model=model.strip(), parameters=sent, variant=prompt.factors
+    )
     judges.endpoint(judge)
     allowances.allowance(project, provider)
+    examples.refuse_locked(judge, Item.objects.filter(pk__in=[item.pk for item in items]))
     if not sent.keys() & set(TOKEN_LIMITS):
         judge.parameters = {**sent, TOKEN_LIMITS[0]: MOST_TOKENS}
     digest = judges.judge_digest(endpoint=provider, model=judge.model, variant=prompt, parameters=sent)

@@ -24,6 +24,12 @@ _NO_SYSTEM_ROLE: Final = re.compile(
     r"\bonly\b.{0,20}\buser\b.{0,20}\bassistant\b.{0,20}\broles?\b",
     re.IGNORECASE,
 )
+_TEMPLATE: Final = re.compile(
+    r"roles must alternate|system role (?:is )?not supported|"
+    r"\bonly\b.{0,20}\buser\b.{0,20}\bassistant\b.{0,20}\broles?\b",
+    re.IGNORECASE,
+)
+"""What chat templates without a system role say, which some servers pass on as their own fault, a 500."""
 _DECODING: Final = re.compile(
     r"guided.{0,3}decoding|guided_json|guided_grammar|xgrammar|outlines|llguidance|lm-format-enforcer|grammar|"
     r"structured.{0,3}outputs?|constrained.{0,3}(?:decoding|generation)|json.{0,2}schema|response_format",
@@ -58,6 +64,8 @@ def refused_part(*, status: int, stated: Any, message: str, sent: SentParts) -> 
     ``stated`` is the error as the server gave it, ``message`` its words.
     """
     form = sent.form if sent.form != "none" else None
+    if status in _FAULT_OF_FORM and sent.has_system and _TEMPLATE.search(message):
+        return SYSTEM_ROLE
     if status in _FAULT_OF_FORM:
         return form if form and _DECODING.search(message) else None
     if status not in (400, 422):

@@ -271,8 +271,11 @@ def open_tests(judge: Judge) -> QuerySet[Alignment]:
 
 def family_key(judge: Judge) -> tuple[str, str, str]:
     """A key that is equal for judges of one family: they ask the same model with the same prompt; spaces, invisible
-    characters, capitals and Unicode form make no difference."""
-    return judge.provider, judge.model, _plain(judge.variant)
+    characters, capitals, Unicode form, the order of own texts and `repair` make no difference."""
+    prompt = {name: level for name, level in judge.variant.items() if name != "repair"}
+    if own_texts := prompt.get("own_texts"):
+        prompt["own_texts"] = sorted(map(_plain, own_texts))
+    return judge.provider, judge.model, _plain(prompt)
 
 
 def _plain(part: Any) -> str:

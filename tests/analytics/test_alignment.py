@@ -26,7 +26,7 @@ from analytics.stats.judge import alignment as kernels
 from annotation import selections
 from annotation.models import Annotator, Campaign, Item, Rating, SelectedItem
 from annotation.readers.items import ItemRow
-from judging import judges, perturbed_runs, runs, spending
+from judging import judges, perturbed_runs, runs, spending, trials
 from judging import tasks as judging_tasks
 from judging.models import (
     Alignment,
@@ -37,6 +37,7 @@ from judging.models import (
     Attempt,
     Judge,
     JudgeRun,
+    JudgeTrial,
     Verdict,
 )
 from judging.prompts import ItemText, PromptVariant, Turn, render
@@ -304,6 +305,27 @@ def test_a_hand_typed_copy_of_a_version_is_not_asked_about_the_locked_items(
     runs.start_judge_run(
         judge=other, dataset=campaign.dataset, rubric_version=campaign.rubric_version, selection=current.test
     )
+
+
+def test_what_changes_no_prompt_makes_no_other_judge_on_locked_items_nor_does_a_test_before_it_is_saved(
+    cast: Cast, priced: RunningProvider
+) -> None:
+    campaign, _brief = study(cast, scenarios=30)
+    current = aligned(cast, campaign)
+    version_of(current, "Mended", MENDING)
+    about = {"provider": "simulated", "model": "sim-flawed", "parameters": {"max_tokens": 400}}
+    variant = {"grouping": "single", "instructions": f"{MENDING} "}
+    repaired = judges.declare(project=cast.kassa, name="“R” إصلاح", variant={**variant, "repair": True}, **about)
+    whole = {"dataset": campaign.dataset, "rubric_version": campaign.rubric_version}
+    with pytest.raises(Refused, match="except in a look"):
+        runs.start_judge_run(judge=repaired, selection=current.test, **whole)
+    locked, free = (getattr(current, side).selected.earliest("pk").item for side in ("test", "tuning"))
+    tested = {"project": cast.kassa, "variant": variant, "rubric_version": campaign.rubric_version, **about}
+    with pytest.raises(Refused, match="except in a look"):
+        trials.begin_trials(items=[free, locked], **tested)
+    assert not JudgeTrial.objects.exists()
+    trials.begin_trials(items=[free], **tested)
+    assert JudgeTrial.objects.count() == 1
 
 
 def test_a_run_on_locked_items_before_its_judge_became_a_version_counts_as_a_look(

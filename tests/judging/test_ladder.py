@@ -13,7 +13,8 @@ from django.urls import reverse
 
 from judging import error_tags, judges, runs
 from judging.asking import endpoints
-from judging.asking.wire import wire_of
+from judging.asking.refused_parts import SentParts, refused_part
+from judging.asking.wire import complaint_in, wire_of
 from judging.models import Attempt, Call, ErrorTag, JudgeRun, ModelCapability
 from judging.probabilities import weighed
 from judging.prompts import CriterionBrief
@@ -83,6 +84,34 @@ class TestForms:
         ModelCapability.objects.update(learnt_at=long_ago)
         finished(started(cast, judge, items=1))
         assert Attempt.objects.get().request["dropped"] == []
+
+
+SENT = SentParts(
+    form="json_schema",
+    has_system=True,
+    names={"temperature": "temperature", "max_tokens": "max_tokens", "top_p": "top_p"},
+    form_words=("response_format", "json_schema"),
+)
+OTHER_ERRORS = (
+    (422, {"detail": [{"loc": ["body", "response_format", "json_schema", "strict"], "msg": "No."}]}, "json_schema"),
+    (422, {"detail": [{"loc": ["body", "temperature"], "msg": "Input should be at most 1"}]}, "temperature"),
+    (400, {"error": "Unsupported parameter: top_p"}, "top_p"),
+    (400, {"error": "Only user, assistant and tool roles are supported, got system."}, "system_role"),
+    (500, {"error": {"message": "Only user and assistant roles are supported!", "code": 500}}, "system_role"),
+    (
+        500,
+        {"error": {"message": "Jinja: Conversation roles must alternate user/assistant", "code": 500}},
+        "system_role",
+    ),
+    (500, {"error": {"message": "llguidance: the schema can't be compiled."}}, "json_schema"),
+    (500, {"error": {"message": "The file system has no message for this."}}, None),
+    (503, {"error": {"message": "Only user and assistant roles are supported!"}}, None),
+)
+
+
+@pytest.mark.parametrize(("status", "stated", "part"), OTHER_ERRORS)
+def test_the_part_that_an_error_names(status: int, stated: dict[str, Any], part: str | None) -> None:
+    assert refused_part(status=status, stated=stated, message=complaint_in(stated), sent=SENT) == part
 
 
 WORDINGS = {

@@ -87,8 +87,11 @@ class TestBills:
         assert "2 bills not believed" in page
         assert (shown["state"], shown["progress"]["doubted"]) == ("paused", 2)
 
-    def test_a_refusal_that_bills_is_not_asked_about_in_another_form(self, cast: Cast, address: str) -> None:
-        outcome = asked_under_cap(address, "refusal_x32", cast.kassa)
+    @pytest.mark.parametrize(
+        "lie", ["refusal_x32", "refused_form_x32", "refused_form_odd_x32", "batch_refused_form_x32"]
+    )
+    def test_a_refusal_that_bills_is_not_asked_about_in_another_form(self, cast: Cast, address: str, lie: str) -> None:
+        outcome = asked_under_cap(address, lie, cast.kassa)
         assert (outcome.state, outcome.sent, outcome.lies) == ("paused", WITHIN_TWO_CALLS, WITHIN_TWO_CALLS)
         assert outcome.booked == outcome.due.quantize(Decimal("1e-8"))
         assert outcome.due <= CAP

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from analytics.stats.cli import options
@@ -37,12 +38,13 @@ def _statistics_agreement() -> tuple[str, ...]:
 
 def _run_agreement(arguments: argparse.Namespace, table: RatingsTable) -> list[CellEstimate]:
     """Every agreement statistic of every cell."""
+    from analytics.stats.agreement.pairwise import PAIRS_LEFT_OUT
     from analytics.stats.agreement.rater_agreement import agreement_report
     from analytics.stats.core.tables import TableError, TableProblem
 
     if arguments.positional and arguments.leave_one_out:
         raise TableError([TableProblem(None, "--leave-one-out leaves out persons: anonymous slots are none")])
-    return agreement_report(
+    estimates = agreement_report(
         table,
         by=arguments.by,
         statistics=arguments.statistic,
@@ -56,6 +58,13 @@ def _run_agreement(arguments: argparse.Namespace, table: RatingsTable) -> list[C
         pairs=arguments.pairs,
         raters_as=arguments.raters_as,
     )
+    # The remark names the parameter of the API.
+    return [
+        replace(row, estimate=row.estimate.with_(note=row.estimate.note.replace("pairs=all", "--pairs all")))
+        if row.estimate.note and PAIRS_LEFT_OUT in row.estimate.note
+        else row
+        for row in estimates
+    ]
 
 
 # --- criteria --------------------------------------------------------------------------------------------------------
