@@ -3,6 +3,7 @@ provider sends one kind of request on."""
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import http.server
 import json
@@ -73,10 +74,12 @@ def handler_of(state: Front) -> type[http.server.BaseHTTPRequestHandler]:
                 location = state.place.format(other=state.other, own=port)
                 return self.reply(state.status, b"{}", {"Location": location})
             behind = urlsplit(state.behind)
-            asked = http.client.HTTPConnection(behind.hostname or "", behind.port, timeout=30)
-            asked.request(self.command, self.path, body, {"Content-Type": self.headers.get("Content-Type") or ""})
-            came = asked.getresponse()
-            return self.reply(came.status, came.read())
+            with contextlib.closing(
+                http.client.HTTPConnection(behind.hostname or "", behind.port, timeout=30)
+            ) as asked:
+                asked.request(self.command, self.path, body, {"Content-Type": self.headers.get("Content-Type") or ""})
+                came = asked.getresponse()
+                return self.reply(came.status, came.read())
 
         def reply(self, status: int, content: bytes, headers: dict[str, str] | None = None) -> None:
             self.send_response(status)
