@@ -11,12 +11,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from django.db.models import Count
+from django.db.models import Count, Exists, OuterRef
 from django.utils.translation import gettext_lazy
 
 from analytics import planning
 from annotation import allocation
-from annotation.models import Assignment, Campaign, Criterion, Duty, PayRate
+from annotation.models import Annotation, Assignment, Campaign, Criterion, Duty, PayRate, Selection
 
 UNITS = {
     "items": gettext_lazy("Items"),
@@ -51,6 +51,8 @@ class TaskShare:
     n_criteria: int
     seconds: float | None
     widths: Sequence[MeanWidth]
+    is_drawable: bool
+    """Whether the Planner offers to draw into this task now."""
 
     @property
     def assignments(self) -> int:
@@ -128,6 +130,7 @@ def further_ratings(
         task.pk: {"items": 1, "assignments": task.overlap}.get(unit, task.overlap * len(criteria[task.pk]))
         for task in tasks
     }
+    drawable = _drawable_now(campaign, tasks) if judge else set()
     given, lacking = _split(wanted, left, price)
     waiting = Assignment.objects.filter(duty__in=tasks).exclude(state=Assignment.State.SUBMITTED)
     return FurtherRatings(
@@ -142,12 +145,22 @@ def further_ratings(
                 n_criteria=len(criteria[task.pk]),
                 seconds=planning.seconds_of(task),
                 widths=_widths(task, criteria[task.pk], given[task.pk], judge),
+                is_drawable=task.pk in drawable,
             )
             for task in tasks
         ],
         lacking=lacking,
         open_assignments=waiting.aggregate(n=Count("pk"))["n"],
     )
+
+
+def _drawable_now(campaign: Campaign, tasks: Sequence[Duty]) -> set[int]:
+    """The tasks of an open campaign whose drawn items are all rated, so that a next draw may be made."""
+    if campaign.state == Campaign.State.CLOSED:
+        return set()
+    rated = Annotation.objects.filter(assignment__duty=OuterRef("duty"), item=OuterRef("item"), superseded_at=None)
+    waiting = Selection.objects.filter(~Exists(rated), duty__in=tasks).values_list("duty", flat=True)
+    return {task.pk for task in tasks} - set(waiting)
 
 
 def _split(wanted: int, left: Mapping[int, int], price: Mapping[int, int]) -> tuple[dict[int, int], int]:
@@ -161,7 +174,7 @@ def _split(wanted: int, left: Mapping[int, int], price: Mapping[int, int]) -> tu
         given[key] += 1
         rest -= price[key]
     is_all_given = all(given[key] == left[key] for key in left)
-    return given, rest if is_all_given else 0
+    return given, rest if is_all_given and rest >= min(price.values(), default=1) else 0
 
 
 def _widths(task: Duty, criteria: Sequence[Criterion], more: int, judge: str) -> list[MeanWidth]:

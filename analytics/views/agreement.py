@@ -183,9 +183,10 @@ def _pairs_by_criterion(shown: ShownSection, criteria: Sequence[str]) -> None:
 
     if pairs:
         order = sorted(pairs, key=lambda pair: (lowest(pairs[pair]), pair))
+        is_any_small = any(Figure.of(row).is_small for own in pairs.values() for row in own.values())
         notes = (
             _("The pair with the lowest κ on a criterion stands first."),
-            _("Not inked: fewer than %d common items or clusters.") % SMALL,
+            *([_("Not inked: fewer than %d common items or clusters.") % SMALL] if is_any_small else []),
         )
         shown.grids.append(Grid(_("Two annotators"), columns, tuple(map(pair_row, order)), notes))
     if kappas and means:

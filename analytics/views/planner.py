@@ -299,8 +299,12 @@ def further_ratings_page(request: HttpRequest, project: str, campaign: int) -> H
         "judge": judge,
         "criteria": criterion_names(current),
     }
+    if not {"more", "unit"} & asked.keys():
+        return render(request, "analytics/further_ratings.html", context)
     if not 1 <= wanted <= further_ratings.MOST_FURTHER or unit not in further_ratings.UNITS:
         sentence = _("Give a number from 1 to %s.") % f"{further_ratings.MOST_FURTHER:,}"
+        if unit not in further_ratings.UNITS:
+            sentence = _("Choose what is counted: items, assignments or ratings.")
         return render(request, "analytics/further_ratings.html", {**context, "refusal": sentence}, status=422)
     known = task if task in {each.pk for each in tasks} else None
     context["plan"] = further_ratings.further_ratings(current, wanted=wanted, unit=unit, judge=judge, duty=known)

@@ -264,7 +264,34 @@ def test_so_many_more_ratings_are_items_hours_a_price_and_widths(cast: Cast, pil
     page = lead.get(there, {**asked, "more": "40"}).content.decode()
     assert "No items are left for 10 of these 40: new items are needed." in page
     assert lead.get(there, {**asked, "more": "0"}).status_code == 422
+    assert "Choose what is counted" in lead.get(there, {"more": "6"}).content.decode()
+    assert lead.get(there).status_code == 200 and "Give a number" not in lead.get(there).content.decode()
     assert cast.client("maarika").get(there, asked).status_code in (403, 404)
+
+
+def test_what_is_less_than_an_item_costs_is_not_lacking() -> None:
+    assert further_ratings._split(100, {1: 16}, {1: 6}) == ({1: 16}, 0)
+    assert further_ratings._split(102, {1: 16}, {1: 6}) == ({1: 16}, 6)
+
+
+def test_where_all_items_are_rated_a_judge_adds_nothing_and_nothing_is_drawn(
+    cast: Cast, piloted: tuple[Campaign, Duty]
+) -> None:
+    campaign, duty = piloted
+    left, criterion = list(planning.items_left(duty)), campaign.rubric_version.criteria.get()
+    lead, there = cast.client("aino"), f"/p/kassa/numbers/{campaign.pk}/planner/more/"
+    asked = {"more": "6", "unit": "items", "judge": "Kohtunik"}
+    page = lead.get(there, asked).content.decode()
+    assert "Draw them<" in page and '<bdi dir="ltr">± ' in page and ">approximate<" in page
+    whole = planning.precision_of(duty, criterion, "Kohtunik")
+    assert whole.half_width_with_judge(30) == pytest.approx(whole.half_width(30)), "after all of them"
+    allocation.draw(duty=duty, items=left, probabilities=[0.5] * len(left), origin="random")
+    assert "Draw them<" not in lead.get(there, asked).content.decode(), "a wave is not rated yet"
+    rate_all(cast, duty)
+    found = planning.precision_of(duty, criterion, "Kohtunik")
+    assert found.half_width_with_judge(0) == pytest.approx(found.half_width(0))
+    campaign.rubric_version.criteria.update(level="nominal")
+    assert f"<bdi>{duty.name}</bdi>" in lead.get(there, asked).content.decode().partition("<tbody>")[2]
 
 
 def test_a_refused_draw_keeps_its_form_and_its_preview_has_the_pages_of_the_campaign(
