@@ -286,6 +286,13 @@ def queue(campaign: Campaign, choice: QueueChoice, reader: User | None = None) -
     return Queue(tuple(chosen), {**counts, "all": len(listed)}, rated, len(own))
 
 
+def count_open(campaign: Campaign, choice: QueueChoice) -> int:
+    """How many items the queue of every language has to decide, for whoever has rated none, without reading items."""
+    found, _rated = measured_items(campaign, choice)
+    decided = adjudication.current(campaign).keys()
+    return sum(any((pk, key) not in decided for key in values) for pk, (_n, values) in found.items())
+
+
 def _settle(one: QueuedItem, decided: Iterable[tuple[int, int]], old: set[tuple[int, int]], keys: Any) -> None:
     waiting = {criterion for criterion in one.values if (one.pk, criterion) not in decided}
     again = {criterion for criterion in one.values if (one.pk, criterion) in old}

@@ -165,8 +165,7 @@ def _disputed(campaign: Campaign) -> Iterator[Attention]:
     options = disagreements.queue_options(campaign)
     if options.is_large or not options.criteria:
         return
-    count = disagreements.queue(campaign, disagreements.chosen_queue(options, {})).counts["open"]
-    if count:
+    if count := disagreements.count_open(campaign, disagreements.chosen_queue(options, {})):
         text = ngettext("%d disputed item.", "%d disputed items.", count)
         yield Attention(text % count, reverse("adjudication", args=[campaign.project.slug, campaign.pk]))
 

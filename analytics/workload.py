@@ -24,7 +24,7 @@ from analytics.figures import Figure, clear_together
 from analytics.ratings.exclusions import available_exclusions, fewest_seconds
 from annotation import pay
 from annotation.desk import pairs
-from annotation.models import Annotation, Annotator, Assignment, Campaign, Duty, PanelSeat, Rating, Skip
+from annotation.models import Annotation, Annotator, Assignment, Campaign, ControlPause, Duty, PanelSeat, Rating, Skip
 from annotation.pay import Work
 from judging.judges import canonical
 from judging.models import Judge, JudgeRun, Verdict
@@ -148,6 +148,11 @@ class DutyWork:
     def open(self) -> int:
         """How many assignments are not submitted."""
         return self.slots - self.submitted
+
+    @property
+    def is_anybody_able(self) -> bool:
+        """Whether it is known of somebody that they may rate what is open."""
+        return bool(self.waiting) or any(one.open_items for one in self.annotators)
 
     @property
     def rate(self) -> str:
@@ -376,11 +381,12 @@ def open_items(campaign: Campaign) -> dict[int, dict[int, int]]:
     """By duty and annotator, how many of the open items the person may rate, or is rating now.
 
     Those on the duty's panel who have not had the item and have not skipped it. Of one open place several may be able
-    to take it: then it counts for each. Nothing where more than `MOST_OPEN` are open.
+    to take it: then it counts for each; so it does where somebody's lease has run out. Nobody whom controls paused.
+    Nothing where more than `MOST_OPEN` are open.
     """
     waiting = Assignment.objects.filter(duty__campaign=campaign, duty__stands_for=None)
     waiting = waiting.exclude(state=Assignment.State.SUBMITTED)
-    columns = ("duty", "duty__panel", "item", "state", "annotator")
+    columns = ("duty", "duty__panel", "item", "state", "annotator", "leased_until")
     slots = list(waiting.order_by().values_list(*columns)[: MOST_OPEN + 1])
     if not slots or len(slots) > MOST_OPEN:
         return {}
@@ -394,9 +400,18 @@ def open_items(campaign: Campaign) -> dict[int, dict[int, int]]:
         for duty, item, annotator in rows.filter(**known).order_by().values_list("duty", "item", "annotator"):
             had[duty, item].add(annotator)
     may_rate: dict[tuple[int, int], set[int]] = defaultdict(set)
-    for duty, panel, item, state, holder in slots:
-        for person in {holder} if state == Assignment.State.LEASED else seats[panel] - had[duty, item]:
-            may_rate[duty, person].add(item)
+    stopped = ControlPause.objects.filter(duty__in=known["duty__in"], reinstated_at=None)
+    paused = set(stopped.values_list("duty", "annotator"))
+    now = timezone.now()
+    for duty, panel, item, state, holder, until in slots:
+        is_leased = state == Assignment.State.LEASED
+        if is_leased and until is not None and until >= now:
+            able = {holder}
+        else:
+            able = seats[panel] - had[duty, item] | (seats[panel] & {holder} if is_leased else set())
+        for person in able:
+            if (duty, person) not in paused:
+                may_rate[duty, person].add(item)
     found: dict[int, dict[int, int]] = defaultdict(dict)
     for (duty, person), items in may_rate.items():
         found[duty][person] = len(items)
