@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
-from django.db.models import Count, QuerySet
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 from django.urls import reverse
 from django.utils.translation import get_language, ngettext
 from django.utils.translation import gettext as _
@@ -26,7 +26,7 @@ from analytics.models import GateDecision, Snapshot
 from analytics.questions.asked import question_of
 from annotation import campaigns, rubrics
 from annotation.desk import threads
-from annotation.models import Annotator, Assignment, Campaign, ControlPause
+from annotation.models import Annotator, Assignment, Campaign, ControlPause, ItemQuestion, Skip
 from annotation.readers import rubric_from_dict
 from judging import runs
 from judging.models import JudgeRun
@@ -88,6 +88,22 @@ def open_work(
         *_rubric(campaign, decided),
         *(_severe(campaign) if is_lead else ()),
     ]
+
+
+def waits_for_a_lead() -> Q:
+    """Campaigns with annotators whom controls paused, notes of skipped items, or questions without an answer."""
+    here = {"duty__campaign": OuterRef("pk")}
+    noted = Q(**here) | Q(duty__campaign__qualification_of=OuterRef("pk"))
+    return (
+        Q(Exists(ControlPause.objects.filter(**here, reinstated_at=None)))
+        | Q(Exists(Skip.objects.filter(noted, resolved_at=None).exclude(note="")))
+        | Q(Exists(ItemQuestion.objects.filter(**here, answered_at=None)))
+    )
+
+
+def work_of_leads(campaign: Campaign) -> list[Attention]:
+    """What `waits_for_a_lead` finds, of one campaign."""
+    return [*_paused(campaign), *_notes(campaign)]
 
 
 def named(names: Sequence[str]) -> str:

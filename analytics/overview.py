@@ -20,7 +20,7 @@ from accounts.models import AuditEntry, Invitation, Job, Project, Role, User
 from analytics.judges import decisions
 from analytics.judges.thresholds import current_thresholds
 from analytics.models import GateDecision, Snapshot
-from analytics.open_work import Attention, DecidedCell, open_work, paused_runs
+from analytics.open_work import Attention, DecidedCell, open_work, paused_runs, waits_for_a_lead, work_of_leads
 from annotation.models import (
     Annotation,
     Assignment,
@@ -217,7 +217,7 @@ RECENT = timedelta(days=7)
 
 
 MOST_LISTED = 5
-"""Campaigns, from the newest, of which open work is listed."""
+"""Campaigns, from the newest, of which all open work is listed; of the others, what annotators wait for."""
 
 
 def needs_attention(project: Project, user: User, uses: Sequence[GateDecision]) -> list[Attention]:
@@ -240,6 +240,9 @@ def needs_attention(project: Project, user: User, uses: Sequence[GateDecision]) 
         own = open_work(campaign, decided[campaign.pk], is_lead=is_lead, with_runs=False)
         about = f"{campaign.name}: " if len(open_ones) > 1 else ""
         found += [Attention(f"{about}{matter.sentence}", matter.address) for matter in own]
+    older = with_parts.exclude(pk__in=[campaign.pk for campaign in open_ones[:MOST_LISTED]])
+    for campaign in older.filter(waits_for_a_lead()) if len(open_ones) > MOST_LISTED else ():
+        found += [Attention(f"{campaign.name}: {one.sentence}", one.address) for one in work_of_leads(campaign)]
     found += paused_runs(project, JudgeRun.objects.filter(project=project))
     paused = Campaign.objects.filter(project=project, state=Campaign.State.PAUSED).count()
     imports = Import.objects.filter(project=project, state=Import.State.FAILED).count()

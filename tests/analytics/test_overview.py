@@ -12,12 +12,12 @@ from django.utils import timezone
 
 from accounts import jobs
 from accounts.models import Job
-from analytics import overview
+from analytics import overview, workload
 from analytics.judges import thresholds
 from analytics.models import GateDecision
 from annotation import campaigns
 from annotation.desk import leasing, service
-from annotation.models import Annotation, Assignment, Campaign, Import, Skip
+from annotation.models import Annotation, Assignment, Campaign, ControlPause, Import, Skip
 from judging.daily_spending import SpendingTotal
 from judging.models import Attempt, Call, JudgeRun, JudgeTrial
 from tests.analytics import scene
@@ -81,6 +81,37 @@ def test_paused_runs_are_counted_once_whatever_their_campaign(cast: Cast) -> Non
     assert paused == ["1 judge run is paused."], "of two campaigns on one dataset, neither lists it again"
     Campaign.objects.update(state=Campaign.State.CLOSED)
     assert listed(cast)["1 judge run is paused."] == "/p/kassa/judges/"
+
+
+def test_open_work_waits_for_those_who_may_do_it(cast: Cast) -> None:
+    duty = desks.duty(cast)
+    person = desks.annotator(cast, cast.maarika)
+    before = workload.open_items(duty.campaign)
+    assert before == {duty.pk: {person.pk: 3}}
+    taken = desks.taken(cast, duty)
+    Assignment.objects.filter(pk=taken.pk).update(leased_until=timezone.now() - timedelta(minutes=1))
+    assert workload.open_items(duty.campaign) == before, "a lease that has run out is open to its holder, too"
+    ControlPause.objects.create(duty=duty, annotator=person, controls=10, matched=0.1, upper=0.3)
+    assert workload.open_items(duty.campaign) == {}
+    page = cast.client("aino").get(f"/p/kassa/numbers/{duty.campaign_id}/work/").content.decode()
+    assert "assignments are open." in page and "Items that these people may still rate" not in page
+
+
+def test_notes_and_pauses_are_listed_however_old_the_campaign_is(cast: Cast) -> None:
+    duty = desks.duty(cast)
+    campaign = duty.campaign
+    about: dict[str, Any] = {"dataset": campaign.dataset, "rubric_version": campaign.rubric_version}
+    for number in range(overview.MOST_LISTED):
+        campaigns.open_campaign(project=cast.kassa, name=f"Later {number}", **about)
+    assert not [text for text in listed(cast) if campaign.name in text]
+    taken = desks.taken(cast, duty)
+    person = desks.annotator(cast, cast.maarika)
+    Skip.objects.create(duty=duty, item=taken.item, annotator=person, note="cut off")
+    ControlPause.objects.create(duty=duty, annotator=person, controls=10, matched=0.1, upper=0.3)
+    assert sorted(text for text in listed(cast) if campaign.name in text) == [
+        f"{campaign.name}: 1 item was skipped with a note.",
+        f"{campaign.name}: Controls paused 1 annotator.",
+    ]
 
 
 def test_decisions_count_by_their_newest_and_stale_ones_need_somebody(cast: Cast) -> None:
