@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import tomllib
 from collections.abc import Iterator
 from functools import cache
 from importlib import import_module, metadata
@@ -36,10 +37,10 @@ def wheel_name() -> str:
 def own_wheel() -> bytes:
     """The wheel."""
     folder = f"panelbench-{settings.VERSION}.dist-info"
-    distribution = metadata.distribution("panelbench")
     files = dict(_files())
-    for name in ("METADATA", "entry_points.txt"):
-        files[f"{folder}/{name}"] = (distribution.read_text(name) or "").encode()
+    files[f"{folder}/METADATA"] = _metadata().encode()
+    entry_points = metadata.distribution("panelbench").read_text("entry_points.txt")
+    files[f"{folder}/entry_points.txt"] = (entry_points or "").encode()
     files[f"{folder}/WHEEL"] = FOOT.encode()
     record = [f"{name},sha256={_digest(content)},{len(content)}" for name, content in files.items()]
     files[f"{folder}/RECORD"] = "\n".join([*record, f"{folder}/RECORD,,", ""]).encode()
@@ -48,6 +49,19 @@ def own_wheel() -> bytes:
         for name, content in files.items():
             archive.writestr(dateless(name), content)
     return out.getvalue()
+
+
+def _metadata() -> str:
+    """The METADATA of the installation. In a checkout its dependencies are those of pyproject.toml: what pip wrote when
+    the checkout was installed lacks dependencies that a later commit added."""
+    text = metadata.distribution("panelbench").read_text("METADATA") or ""
+    project = settings.RESOURCE_DIR / "pyproject.toml"
+    if settings.RESOURCE_DIR == settings.PACKAGE_DIR or not project.is_file():
+        return text
+    head, blank, about = text.partition("\n\n")
+    kept = [line for line in head.splitlines() if not line.startswith("Requires-Dist:") or "extra ==" in line]
+    needed = tomllib.loads(project.read_text("utf-8"))["project"]["dependencies"]
+    return "\n".join([*kept, *(f"Requires-Dist: {one}" for one in needed)]) + blank + about
 
 
 def _files() -> Iterator[tuple[str, bytes]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import email
 import hashlib
 import json
 import os
@@ -9,6 +10,7 @@ import re
 import subprocess
 import sys
 import sysconfig
+import tomllib
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -17,7 +19,7 @@ from zipfile import ZIP_DEFLATED, ZipFile
 import pytest
 
 from accounts.refusals import Refused
-from analytics.reports import recomputation
+from analytics.reports import own_wheel, recomputation
 from annotation.models import Campaign
 from tests.analytics import scene
 from tests.analytics.test_transfers import asked, carried, fetched
@@ -190,3 +192,14 @@ def test_its_readme_works_word_for_word_in_a_new_environment(cast: Cast, rated: 
         cwd=folder, env=env, capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert Path(shown.stdout.strip()).is_relative_to(folder / "env")
+
+
+def test_its_wheel_needs_what_the_code_needs_now() -> None:
+    """A checkout that was installed before a dependency was added gave a wheel that could not be imported."""
+    with ZipFile(BytesIO(own_wheel.own_wheel())) as archive:
+        (name,) = [name for name in archive.namelist() if name.endswith("/METADATA")]
+        written = email.message_from_bytes(archive.read(name))
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    needed = [one for one in written.get_all("Requires-Dist", []) if "extra ==" not in one]
+    assert sorted(needed) == sorted(project["dependencies"])
+    assert written["Name"] == "panelbench"
