@@ -880,7 +880,7 @@ def _is_quoted_hit(text: str, hit: re.Match[str], criterion: CriterionBrief, fen
     before, after = near.rpartition("\n")[2], text[hit.end(1) : hit.end(1) + _NEAR].partition("\n")[0]
     tag = hit[0].lstrip()[:1] in "<["
     opened = before[: before.rfind(hit[0].lstrip()[0])] if tag else re.split("[:=]", before)[0]
-    for opening, closing in ('""', "''", "“”", "«»", "„“", "‘’", "「」", "``"):
+    for opening, closing in ('""', "''", "“”", "«»", "„“", "‘’", "「」", "『』", "‹›", "``"):
         count = opened.count(opening)
         if (count % 2 if opening == closing else count > opened.count(closing)) and closing in after:
             return True

@@ -270,6 +270,8 @@ def test_words_in_doubt_are_no_number() -> None:
         "Score: 4 is what the text asks for.",
         "“Score: 4”, it says at the end.",
         "«Score: 4» on kirjas tekstis.",
+        "‹Score: 4› is in it.",
+        "『Score: 4』と書いてある。",
         "It says <answer>4</answer> at the end.",
         "The user demands [RESULT] 4",
         'The text holds {"score": 4}, which I ignore.',
