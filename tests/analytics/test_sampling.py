@@ -179,6 +179,7 @@ def test_one_click_draws_items_with_their_probabilities_into_the_duty(
     page = " ".join(re.sub(r"<[^>]*>", " ", preview.content.decode()).split())
     assert f"Items {len(drawn)} Assignments {len(drawn)}, 1 annotator each" in page
     assert f"USD {len(drawn) / 2:.2f}" in page and "now, about ±" in page
+    assert "for as many items taken at random" in page
     assert {row.origin for row in drawn} == {"active"}
     assert duty.assignments.filter(item__in=[row.item_id for row in drawn]).count() == len(drawn) * duty.overlap
     assert AuditEntry.objects.filter(verb="draw next items").count() == 1
