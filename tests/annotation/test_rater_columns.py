@@ -104,11 +104,11 @@ def test_reasons_belong_to_the_score_on_their_criterion() -> None:
 
 def test_what_is_left_out_is_named_whatever_the_later_rows_have(cast: Cast) -> None:
     boris = cast.client("boris")
-    rows = [f"d{n},Küsimus {n}?,Vastus.,{n % 5 if n < 5_100 else 3.7},1" for n in range(1, 5_102)]
-    text = "\n".join(["id,question,answer,rating_anna,rating_boris", *rows, ""])
+    rows = [f"d{n},et,Küsimus {n}?,Vastus.,{n % 5 if n < 5_100 else 3.7},1" for n in range(1, 5_102)]
+    text = "\n".join(["id,language,question,answer,rating_anna,rating_boris", *rows, ""])
     number = boris.post("/api/v1/projects/kassa/imports/", {"files": [file("wide.csv", text)]}).json()["id"]
     report = boris.get(f"/api/v1/projects/kassa/imports/{number}/preview/").json()["report"]
-    assert set(report["found"]["raters"]) == {"anna", "boris"}
+    assert report["found"]["raters"] == {"anna": 5_101, "boris": 5_101}
     assert any("not stored with the items: rating_anna, rating_boris" in note for note in report["notes"])
     assert any("people, by the names of the columns: anna, boris" in note for note in report["notes"])
 
