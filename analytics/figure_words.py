@@ -1,4 +1,4 @@
-"""What statistics say of their figures, in the reader's language: the messages of `analytics.stats`, and its words."""
+"""Translations of the messages and words with which `analytics.stats` describes its figures."""
 
 from __future__ import annotations
 
@@ -19,13 +19,14 @@ WORDS = (
     gettext_noop("unequal"),
     gettext_noop("unweighted"),
 )
-"""Methods and variants of one word, which are no `Message` in `analytics.stats`: they are also names there."""
+"""Methods and variants of one word. They are plain strings in `analytics.stats`, not `Message`, because they are also
+names there."""
 SPEAKS_FOR = {
     "these raters": gettext_lazy("for these raters"),
     "raters like these": gettext_lazy("for raters like these"),
     "this judge": gettext_lazy("for this judge"),
 }
-"""For whom a figure speaks (`Estimate.speaks_for`), as pages say it."""
+"""For which raters or judge a figure is valid (`Estimate.speaks_for`), in the words of pages."""
 
 
 def translated_message(text: str) -> str:

@@ -284,7 +284,8 @@ def delete_ratings(annotator: Annotator) -> int:
     slots = Assignment.objects.filter(annotator=annotator)
     MismatchReview.objects.filter(assignment__in=slots).delete()
     slots.exclude(duty__purpose=Duty.Purpose.RATING).delete()
-    others = Annotation.objects.filter(assignment=OuterRef("pk")).order_by("-revision")  # before a rubric change
+    # Of others, from before a change of the rubric.
+    others = Annotation.objects.filter(assignment=OuterRef("pk")).order_by("-revision")
     revision = Coalesce(Subquery(others.values("revision")[:1]), 0) + 1
     freed = {"annotator": None, "key": None, "leased_at": None, "leased_until": None}
     slots.update(state=Assignment.State.OPEN, revision=revision, **freed)

@@ -198,7 +198,8 @@ def _criterion(version: RubricVersion, position: int, document: CriterionDocumen
 
 # --- the state of translations ----------------------------------------------------------------------------------------
 def with_stale(before: RubricDocument, after: RubricDocument) -> RubricDocument:
-    """The newer document, with reviewed translations as stale where only the source language's texts have changed."""
+    """The newer document. A reviewed translation becomes stale if the text in the source language changed and the
+    translation did not."""
     source = after.source_language
     if before.source_language != source:
         return after

@@ -3,8 +3,8 @@
 For each panel the rules make one duty, in which an annotator rates all criteria of an item together. If criteria have
 different overlaps, the first slots ask for all criteria and the last ones only for those with the larger overlap. So a
 critical mark stops the rest, and nobody rates a criterion of an item twice. A rule with a sample makes a duty of its
-own, so that all items of a duty have the probabilities of one draw. If a rule without a sample gives an item the same
-criterion, the item has that criterion in the duty without a draw, where its probability is 1.
+own, so that all items of a duty have the probabilities of one draw. If a rule without a sample also gives an item this
+criterion, the item has it only in the duty without a draw (probability 1).
 """
 
 from __future__ import annotations
@@ -186,7 +186,7 @@ def plan_duties(
 
 
 class _Planning:
-    """One reading of the campaign's items by the rules of a taxonomy."""
+    """Computes one plan: applies the rules of a taxonomy to the campaign's items, without storing anything."""
 
     def __init__(
         self,

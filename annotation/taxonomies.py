@@ -1,6 +1,7 @@
 """Taxonomies: store their versions, and create the duties that their rules ask for (`rule_plans` counts them).
 
-Applying rules again only adds: new items, more annotators of an item, further criteria. What is there stays.
+Applying rules again only adds: new items, more annotators of an item, further criteria. Nothing that exists is changed
+or removed.
 """
 
 from __future__ import annotations
@@ -46,7 +47,8 @@ def store_taxonomy(*, project: Project, document: TaxonomyDocument, actor: User 
     content = document.as_dict()
     digest = hashlib.sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).hexdigest()
     with transaction.atomic():
-        Project.objects.select_for_update(no_key=True).get(pk=project.pk)  # of two at a time, each gets its number
+        # Two requests at the same time get different numbers.
+        Project.objects.select_for_update(no_key=True).get(pk=project.pk)
         newest = Taxonomy.objects.filter(project=project, key=document.key).order_by("-number").first()
         if newest is not None and newest.digest == digest:
             return newest
@@ -72,7 +74,7 @@ def remove_taxonomy(*, taxonomy: Taxonomy, actor: User | None = None) -> None:
 
 
 def panels_for(document: TaxonomyDocument, panels: Iterable[Panel]) -> dict[str, list[Panel]]:
-    """Map each name of a panel in the rules to the panels called so, alone or before a language or the like."""
+    """Map each panel name in the rules to the panels with this name, or else to panels whose names begin with it."""
     known = [(panel.name.casefold(), panel) for panel in panels]
     chosen = {}
     for rule in document.rules:
@@ -134,7 +136,7 @@ def _store_draw(campaign: Campaign, draw: RuleDraw, actor: User | None) -> ItemS
 def _duty_of(
     campaign: Campaign, taxonomy: Taxonomy, planned: PlannedDuty, seed: int | None, selection: ItemSelection | None
 ) -> Duty:
-    """The duty that a plan extends, locked, or a new one."""
+    """The duty that a plan extends, locked for this transaction; or a new duty."""
     if planned.duty is not None:
         duty = Duty.objects.select_for_update().get(pk=planned.duty.pk)
         duty.taxonomy = taxonomy
@@ -184,7 +186,7 @@ def _add_new_items(
 
 
 def _add_annotators(duty: Duty, planned: PlannedDuty, sets: Mapping[tuple[str, ...], int]) -> None:
-    """More slots of items that the duty has."""
+    """Add slots to items that the duty already has."""
     grown = {item: slots for item, slots in planned.slots.items() if item not in planned.new_items}
     if not grown:
         return

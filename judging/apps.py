@@ -14,7 +14,7 @@ class JudgingConfig(AppConfig):
         from judging.asking import budgets, sharing
 
         jobs.kinds_of_apps.append(_job_kinds)
-        removal.redactions.insert(0, _redact_proposals)  # before the reasons are emptied
+        removal.redactions.insert(0, _redact_proposals)  # must run before the rationales are emptied: it looks for them
         removal.redactions.append(_redact_decisions)
         people.stops.extend((_pause_all, _pause_plans))
         jobs.cleanings.append(_clear_failed)

@@ -306,13 +306,14 @@ def start_pilot(*, design: JudgeDesign, calls: int = PILOT_CALLS, actor: User | 
 
 
 def _shares(cells: Sequence[DesignCell], calls: int, draw: random.Random) -> list[int]:
-    """How many calls each cell gets: an equal number, and one call of the remainder each for cells drawn at random,
-    one base judge after the other."""
+    """How many calls each cell gets: an equal number, plus one of the remainder for some cells. These are drawn at
+    random, in turn from each base judge."""
     by_base: dict[str, list[int]] = {}
     for place, cell in enumerate(cells):
         by_base.setdefault(cell.levels.get(JUDGES, ""), []).append(place)
     drawn = [draw.sample(places, len(places)) for places in draw.sample([*by_base.values()], len(by_base))]
-    in_turn = [place for places in zip(*drawn, strict=True) for place in places]  # every judge has as many cells
+    # All base judges have the same number of cells.
+    in_turn = [place for places in zip(*drawn, strict=True) for place in places]
     more = set(in_turn[: calls % len(cells)])
     return [calls // len(cells) + (place in more) for place in range(len(cells))]
 

@@ -1,4 +1,4 @@
-"""Audit runs: a judge asked about some items as they are and changed, to see what moves its scores.
+"""Audit runs: a judge scores some items, unchanged and with changes. This shows which changes move its scores.
 
 A changed text is a part of a request (docs/decisions/0028): no item is stored for it, so that no panel can be given it
 and nothing counts it. The calls about the unchanged items use the replies that the judge's other runs have.
@@ -35,7 +35,8 @@ UNCHANGED = ""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PerturbationForecast(runs.Forecast):
-    """What an audit run comes to. `perturbed`: by change, how many items it changes; the others are left out."""
+    """The forecast of an audit run. `perturbed`: for each change, the number of items that it changes; the change is
+    left out for other items."""
 
     perturbed: Mapping[str, int]
 
@@ -65,11 +66,11 @@ def start_perturbed_run(
     key: str | None = None,
     actor: User | None = None,
 ) -> JudgeRun:
-    """Plan an audit run: a call for each item as it is and with each change. The caller enqueues `tasks.work` then.
+    """Plan an audit run: calls about each item, unchanged and with each change that applies. The caller then enqueues
+    `tasks.work`.
 
-    The items are drawn by ``seed``, ``per_language`` of each language: first of those that the judge was asked about
-    already, then of the others. Started twice under one ``key``, it is one run. Refused where nothing of them can be
-    changed.
+    Draws ``per_language`` items of each language by ``seed``: first from items that the judge has answered about, then
+    from the others. If a run with this ``key`` exists, that run is returned. Refused if no change applies to any item.
     """
     access.refuse_archived(judge.project)
     about: dict[str, Any] = {"judge": judge, "dataset": dataset, "rubric_version": rubric_version}
@@ -104,7 +105,7 @@ def start_perturbed_run(
 
 
 def _started(judge: Judge, key: str, about: Mapping[str, Any], chosen: Mapping[str, Any]) -> JudgeRun | None:
-    """The audit run that was started under this key; refuses a key that stands for another run."""
+    """The audit run that was started with this key. Refused if the key was used for a different run."""
     run = JudgeRun.objects.filter(project=judge.project_id, key=key).first()
     asked = run and {name: part for name, part in (run.perturbation or {}).items() if name != "rule"}
     if run and (asked != chosen or any(getattr(run, name) != value for name, value in about.items())):
@@ -178,8 +179,8 @@ def drawn_items(
     """At most ``per_language`` items of each language by ``seed``, in the order of the dataset.
 
     First of the items that the judge has answered about in an ordinary run, whose replies are used again; where a
-    language has too few of them, also of the others. A pilot is no ordinary run. Examples of the judge are left out,
-    and what an alignment has locked for a test of it.
+    language has too few of them, also of the others. A pilot is no ordinary run. The judge's examples are left out, and
+    so are items that an alignment has locked for a test of this judge.
     """
     items = examples.without_open_tests(examples.without_examples(Item.objects.of(dataset), judge), judge)
     answered = Call.objects.filter(

@@ -1,4 +1,5 @@
-"""Why a verdict has no score on the scale, in sentences: for each code of `replies.NoScore`, and each rung."""
+"""Why a verdict has no score on the scale, in sentences: for each code of `replies.NoScore`. Also what a reply was read
+as."""
 
 from __future__ import annotations
 
@@ -54,11 +55,11 @@ READ_AS: Final = {
     "text": gettext_lazy("plain text"),
     "provider": gettext_lazy("what the provider said"),
 }
-"""By rung of the ladder, what the reply was read as."""
+"""What the reply was read as, by `rung`: the ways of reading are tried in order, like rungs of a ladder."""
 
 
 def reason_sentence(reason: Mapping[str, str] | None) -> str:
-    """The stored reason as a sentence; empty without one, or with one of a version that this one does not know."""
+    """The stored reason as a sentence; empty without a reason, or if this version does not know its code."""
     if not reason or reason.get("code") not in SENTENCES:
         return ""
     return str(SENTENCES[reason["code"]]) % {"found": reason.get("found") or "–"}

@@ -1,6 +1,8 @@
-"""What a campaign's figures depend on, as one text that changes with it, and which campaigns have changed since.
+"""Revisions: a text that changes whenever the input of a campaign's figures changes. Also finds the campaigns that have
+changed since they were last marked as current.
 
-Figures are stored under the revision of their campaign and the version of the code: nothing marks them as stale.
+Figures are stored under the revision of their campaign and the version of the code: they are stale if one of these
+differs now; no flag is stored.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ def snapshot_revision(
 ) -> str:
     """Changes with every annotation and verdict that enters or leaves the ratings table, and with the dataset.
 
-    `runs`: what `chosen_runs` gives, where the caller knows it.
+    `runs`: the result of `chosen_runs`, if the caller has it already.
     """
     question = settings if isinstance(settings, NumbersQuestion) else None
     statistics = set(question.statistics) if question else set()
@@ -56,7 +58,8 @@ def snapshot_revision(
     if any(name.startswith("survival.") for name in statistics):
         revision += f" {joint_digest([json.dumps(sorted(dialogue_faults(campaign).items())).encode()])[:12]}"
     if question and "controls" in question.exclude:
-        below = json.dumps(sorted(below_controls(campaign)))  # a column has no room for all names
+        # A digest, because all names would be too long for the column.
+        below = json.dumps(sorted(below_controls(campaign)))
         revision += f" {joint_digest([below.encode()])[:12]}"
     if isinstance(settings, thresholds.GateSettings):  # a decision depends on what changed since the judge was run, too
         return f"{revision} {thresholds.changes_digest(campaign, list(newest_runs(campaign)))}"
@@ -64,7 +67,7 @@ def snapshot_revision(
 
 
 def code_version() -> str:
-    """The release and the layout of what it stores."""
+    """The release and the version of the layout of stored figures (`LAYOUT`)."""
     return f"{conf.settings.VERSION}/{LAYOUT}"
 
 
@@ -73,7 +76,7 @@ def settings_identity(settings: Settings) -> dict[str, str]:
 
 
 def campaign_revisions(campaign_pks: Collection[int], settings: Settings = DEFAULT_SETTINGS) -> dict[int, str]:
-    """The revision of each campaign under the default settings or those of decisions; kept until what it is made of
+    """The revision of each campaign under the default settings or those of decisions; cached until one of its inputs
     changes."""
     if not campaign_pks:
         return {}
@@ -92,7 +95,8 @@ def campaign_revisions(campaign_pks: Collection[int], settings: Settings = DEFAU
 def to_be_polled() -> list[Campaign]:
     """The open campaigns of projects in use that have changed since `mark_as_current` was called; one SQL statement.
 
-    A closed campaign is never polled. If a judge was run since, opening its page of numbers has them computed again.
+    A closed campaign is never polled. If a judge has run since then, its numbers are computed again when somebody opens
+    their page.
     """
     found = Campaign.objects.filter(project__archived_at=None).exclude(state=Campaign.State.CLOSED)
     # What else makes decisions about judges stale: the newest published version of the rubric, and the thresholds.

@@ -1,4 +1,5 @@
-"""Everything a project holds as files, for leads and researchers: at once, or written and loaded by a worker."""
+"""Exports of a project as files, for leads and researchers: sent directly, or written by a worker. A worker also loads
+bundles."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ WHAT = OpenApiParameter("what", {"type": "string", "enum": list(exports.FORMATS)
 
 
 class ExportQuerySerializer(serializers.Serializer[dict[str, Any]]):
-    """What of it is wanted, how, and about which campaign, dataset or rubric: by name or by number."""
+    """The options of an export, and its campaign, dataset or rubric, by name or number."""
 
     format = serializers.ChoiceField(
         choices=sorted({kind for kinds in exports.FORMATS.values() for kind in kinds}),
@@ -66,7 +67,8 @@ class ExportQuerySerializer(serializers.Serializer[dict[str, Any]]):
 
 
 class ExtentSerializer(serializers.Serializer[exports.Extent]):
-    """`size` in bytes is an estimate, null where only writing would tell. `large`: better not waited for."""
+    """`size` in bytes is an estimate; null if it can't be estimated. `large`: have a worker write the export instead of
+    waiting."""
 
     rows = serializers.IntegerField()
     size = serializers.IntegerField(allow_null=True)
@@ -74,14 +76,15 @@ class ExtentSerializer(serializers.Serializer[exports.Extent]):
 
 
 def asked_for(project: Project, what: str, request: Request) -> Export:
-    """The export that the query says, if this person may have it."""
+    """The export that the query asks for. Refused if this person may not have it."""
     query = ExportQuerySerializer(data=request.query_params)
     query.is_valid(raise_exception=True)
     return wanted(project, what, query.validated_data, request)
 
 
 def wanted(project: Project, what: str, parameters: dict[str, Any], request: Request) -> Export:
-    """The export of these words, if this person may have it; 404 where there is none such."""
+    """The export with this name and these parameters. Refused if this person may not have it; 404 if it does not
+    exist."""
     given = {name: parameters[name] for name in Options.__slots__ if name in parameters}
     options = Options(**{**given, "without_attributes": tuple(given.get("without_attributes", ()))})
     try:
@@ -121,7 +124,8 @@ class ExportSize(APIView):
 
 # --- transfers: large exports that a worker writes, and bundles that it loads ----------------------------------------
 class TransferSerializer(serializers.Serializer[Transfer]):
-    """`done` of `total` rows; `sentence` says what came of it. A file that was written is kept until `expires_at`."""
+    """`done` of `total` rows; `sentence` gives the result, or why it failed. A file that was written is kept until
+    `expires_at`."""
 
     key = serializers.UUIDField(read_only=True)
     kind = serializers.ChoiceField(choices=Transfer.Kind.choices, read_only=True)
@@ -148,7 +152,7 @@ class BundleSerializer(serializers.Serializer[Any]):
 
 
 def find_transfer(request: Request, project: str, transfer: Any) -> Transfer:
-    """One's own transfer, in its project."""
+    """The user's own transfer in this project; 404 for other people's."""
     current_project = access.require(user=request.user, slug=project)
     mine = Transfer.objects.visible_to(request.user).filter(project=current_project).select_related("project", "job")
     return get_object_or_404(mine, key=transfer)
@@ -177,12 +181,12 @@ class Transfers(generics.ListAPIView):
 class TransferDetail(APIView):
     @extend_schema(responses=TransferSerializer)
     def get(self, request: Request, project: str, transfer: Any) -> Response:
-        """How far it is, and what came of it."""
+        """The progress and the result of a transfer."""
         return Response(TransferSerializer(find_transfer(request, project, transfer)).data)
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, project: str, transfer: Any) -> Response:
-        """Forget it, and delete its file."""
+        """Delete a transfer and its file."""
         transfers.remove(transfer=find_transfer(request, project, transfer))
         return Response(status=status.HTTP_204_NO_CONTENT)
 

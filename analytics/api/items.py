@@ -1,6 +1,7 @@
-"""The items behind a campaign's numbers by API: the list of the page, everything given to one item, and adjudication.
+"""API of the items behind a campaign's numbers: their list, all scores of one item, and adjudication.
 
-Adjudication has a queue, one item without names, what is decided, and the decisions of meetings.
+Adjudication has a queue, one queued item with raters' names hidden, a way to decide on it, and the decisions of
+meetings.
 """
 
 from __future__ import annotations
@@ -101,7 +102,8 @@ class ScoreCountSerializer(serializers.Serializer[Any]):
 
 
 class FirstVerdictSerializer(serializers.Serializer[Any]):
-    """The judge's first repeat. Only `status` "ok" is a score or N/A; `repeats`: how many verdicts there are."""
+    """The judge's first repeat. There is a score or N/A only if `status` is "ok"; `repeats`: how many verdicts there
+    are."""
 
     judge = serializers.CharField()
     status = serializers.CharField()
@@ -111,7 +113,8 @@ class FirstVerdictSerializer(serializers.Serializer[Any]):
 
 
 class ScoresSerializer(serializers.Serializer[Any]):
-    """What an item was given on one criterion, of `(ItemScores, ItemChoice)`.
+    """The scores of an item on one criterion; the input has the attributes `scores` (`ItemScores`) and `choice`
+    (`ItemChoice`).
 
     `measure` of disagreement: `pair_difference` is the mean absolute difference between two raters, in points;
     `mode_share` (nominal scales) the share of scores that differ from the most frequent one.
@@ -171,7 +174,8 @@ class ListedItemSerializer(ScoresSerializer):
 
 
 class ItemRatingSerializer(serializers.Serializer[Rating]):
-    """One person's rating, by pseudonym; imports have no `panel`, `seconds` or `certainty` (of the whole item)."""
+    """One person's rating, by pseudonym. Imported ratings have no `panel`, `seconds` or `certainty`; `certainty` is
+    about the whole item."""
 
     rater = serializers.CharField(source="annotation.annotator.pseudonym")
     panel = serializers.SerializerMethodField()
@@ -187,7 +191,7 @@ class ItemRatingSerializer(serializers.Serializer[Rating]):
     superseded_at = serializers.DateTimeField(source="annotation.superseded_at", **NUMBER)
 
     def get_fields(self) -> dict[str, Any]:
-        """The answers about the whole item go with it."""
+        """Adds the fields of answers about the whole item, such as `certainty`."""
         about_item = {
             name: serializers.IntegerField(source=f"annotation.{name}", **NUMBER) for name in WHOLE_ITEM_COLUMNS
         }
@@ -317,7 +321,8 @@ class CampaignItem(APIView):
 
 
 class QueuedItemSerializer(serializers.Serializer[QueuedItem]):
-    """One item of the queue. `value`: the largest over the criteria that wait, which `criteria` names."""
+    """One item of the queue. `value`: the largest value among its undecided criteria; `criteria`: the criteria that
+    have this value."""
 
     id = serializers.IntegerField(source="pk")
     item = serializers.CharField(source="external_id")
@@ -329,7 +334,7 @@ class QueuedItemSerializer(serializers.Serializer[QueuedItem]):
 
 
 class SeenRatingSerializer(serializers.Serializer[SeenRating]):
-    """One rating. `rater` stands for somebody on this item only."""
+    """One rating. `rater` is a code that identifies the rater on this item only."""
 
     rater = serializers.CharField(source="code")
     status = serializers.CharField()
@@ -339,7 +344,7 @@ class SeenRatingSerializer(serializers.Serializer[SeenRating]):
 
 
 class DisputedCriterionSerializer(serializers.Serializer[dict[str, Any]]):
-    """One criterion of an item. `seen` is the digest of its ratings, which a decision on it sends back."""
+    """One criterion of an item. `seen` is the digest of its ratings; a client sends it back with a decision."""
 
     criterion = serializers.CharField()
     disputed = serializers.BooleanField()
@@ -396,7 +401,7 @@ class AdjudicationQueue(generics.GenericAPIView[Any]):
 
     @extend_schema(parameters=QUEUE_CHOICES, responses=QueuedItemSerializer(many=True))
     def get(self, request: Request, project: str, campaign: int) -> Response:
-        """The items on which raters differ, those that differ most first; without those that you have rated."""
+        """The items on which raters differ, largest difference first. Items that you have rated are left out."""
         current = shown_campaign(request.user, project, campaign)
         choice = disagreements.chosen_queue(disagreements.queue_options(current), request.query_params)
         page = self.paginate_queryset(disagreements.queue(current, choice, request.user).items) or []

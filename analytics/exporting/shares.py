@@ -1,4 +1,5 @@
-"""Share links: whoever holds one reads the numbers of one campaign, without an account, until it ends."""
+"""Share links: with a link, people without an account can read the numbers of one campaign until the link expires or is
+revoked."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ from judging.models import Judge
 _LAST_USED_GRAIN = timedelta(minutes=1)
 LONGEST_SECRET = 64
 MOST_DIGESTED = 20_000
-"""Rows of a shared file up to which its page computes the digest by itself."""
+"""The page computes the digest of a shared file only if the file has at most this many rows."""
 KEPT_DIGEST = 600  # seconds
 
 
@@ -35,9 +36,10 @@ def share_digest(secret: str) -> str:
 def make(
     *, campaign: Campaign, label: str, days: int | None = None, shows_generators: bool = False, actor: User
 ) -> tuple[Share, str]:
-    """Make a link, for so many ``days`` or until it is revoked; its secret of 256 bits is returned once.
+    """Create a link that is valid for ``days``, or without ``days`` until it is revoked. Also returns its secret of 256
+    bits, which is not stored.
 
-    Only a link that ``shows_generators`` says how items were made: their generators, scenarios and attributes.
+    Generators, scenarios and attributes of items are shown only if ``shows_generators`` is set.
     """
     secret = secrets.token_urlsafe(32)
     ends = timezone.now() + timedelta(days=days) if days else None
@@ -87,7 +89,8 @@ def shared_export(share: Share, table: str) -> exports.Export:
 
 
 def shared_snapshot(share: Share, snapshot: Snapshot) -> Snapshot:
-    """The snapshot as this link shows it: without rows about single generators or scenarios, unless it shows them."""
+    """The snapshot as this link shows it: without rows about single generators or scenarios, unless the link has
+    ``shows_generators``."""
     if not share.shows_generators:
         snapshot.content = {name: _without_origin(part) for name, part in snapshot.content.items()}
     return snapshot
@@ -101,7 +104,7 @@ def _without_origin(part: Any) -> Any:
 
 
 def file_digest(share: Share, table: str) -> str:
-    """The SHA-256 of that file as it is now, byte for byte."""
+    """The SHA-256 of the file of `shared_export` with its current content."""
     digest = hashlib.sha256()
     for piece in exports.export_pieces(shared_export(share, table)):
         digest.update(piece)
@@ -109,7 +112,8 @@ def file_digest(share: Share, table: str) -> str:
 
 
 def scores_digest(share: Share) -> str:
-    """The SHA-256 of the file of scores, kept until something in it changes; nothing where the file is large."""
+    """The SHA-256 of the file of scores, cached until something in it changes; empty if the file has more than
+    `MOST_DIGESTED` rows."""
     if exports.row_count(shared_export(share, "scores")) > MOST_DIGESTED:
         return ""
     names = [

@@ -20,14 +20,14 @@ RULES: dict[str, tuple[str | None, Ties]] = {
 each level of measurement: the mode, on interval scales the mean."""
 
 OF_LEVELS = frozenset({"bias", "pearson", "spearman", "kendall_tau_b"})
-"""Figures of how high the scores are: the pages about a judge take them against the panel's mean (METHODS 2)."""
+"""Figures about the height of scores. On pages about a judge, their reference is the panel's mean (METHODS 2)."""
 
 
 def usual_rule(level: str, *, of_classes: bool = False) -> str:
-    """The rule of a figure or a list for which nobody has chosen one, by level of measurement (METHODS 2).
+    """The rule of the reference label if nobody has chosen one, by level of measurement (METHODS 2).
 
-    The panel's mean of scores in order. The most frequent score of labels, and of points of a scale where they count as
-    classes (accuracy, kappa, F1, confusion, training labels).
+    The mean for scores with an order. The mode for nominal labels, and for ordinal scores that count as classes
+    (accuracy, kappa, F1, confusion, training labels).
     """
     return "mode" if level == "nominal" or (of_classes and level == "ordinal") else "mean"
 
@@ -35,6 +35,7 @@ def usual_rule(level: str, *, of_classes: bool = False) -> str:
 NEEDS_ORDER = frozenset({"mode_split", "median", "mean", "minimum"})
 """On nominal criteria these have no meaning, and the mode is used."""
 ADJUDICATED = ("adjudicated", "adjudicated_first")
-"""Rules of reference that read adjudications: nothing else, or before the mode."""
+"""Rules of the reference label that use adjudications: only adjudications, or adjudications first and otherwise the
+mode."""
 REFERENCES = (*(name for name in RULES if name), "dawid_skene", *ADJUDICATED)
 TIES = ("exclude", "lower", "upper", "median")

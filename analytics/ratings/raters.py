@@ -21,16 +21,15 @@ def campaign_annotators(campaign: Campaign) -> QuerySet[Annotator]:
 
 
 def newest_runs(campaign: Campaign) -> QuerySet[JudgeRun]:
-    """One run of each judge on the campaign's items and rubric version: of those with nothing left to ask and with
-    verdicts the one with most repeats, of these the newest. A run under way, cancelled or without a verdict so replaces
-    no finished one, one over a selection none over all items, one on an earlier version none on a later, one with
-    failed calls no complete one on the same version, and one that asked once none that asked three times.
+    """The best run of each judge on the campaign's items and rubric version. A run is preferred, in this order: with
+    verdicts, with nothing left to ask, not cancelled, over all items, on a later dataset version. Then: without failed
+    calls, with more repeats, newer.
     """
     return newest_runs_on(dataset=campaign.dataset, rubric_version=campaign.rubric_version_id)
 
 
 def newest_runs_on(*, dataset: Dataset, rubric_version: int) -> QuerySet[JudgeRun]:
-    """The same on a dataset and a rubric version, by primary key, whether or not a campaign has them."""
+    """As `newest_runs`, for a dataset and a rubric version (its primary key) that need not belong to a campaign."""
     here = _runs_on(dataset, rubric_version)
     asking = Call.objects.filter(run=OuterRef("pk"), state__in=[Call.State.WAITING, Call.State.LEASED])
     failed = Call.objects.filter(run=OuterRef("pk"), state=Call.State.FAILED)
@@ -51,15 +50,15 @@ def newest_runs_on(*, dataset: Dataset, rubric_version: int) -> QuerySet[JudgeRu
 
 
 def all_runs(campaign: Campaign) -> QuerySet[JudgeRun]:
-    """Every run on the campaign's items and rubric version that has or may get verdicts, by judge and number; last
-    those of which no score was read, so that no page begins with a judge that failed."""
+    """Every run on the campaign's items and rubric version that has or may get verdicts, by judge and number. Runs
+    without any score come last, so that no page begins with a judge that failed."""
     runs = _runs_on(campaign.dataset, campaign.rubric_version_id)
     runs = runs.annotate(has_scores=_has_scores())
     return runs.select_related("judge").order_by("-has_scores", "judge__name", "pk")
 
 
 def with_scores(runs: Collection[int]) -> QuerySet[JudgeRun, int]:
-    """The keys of those of the runs that have a score on the scale."""
+    """The primary keys of the runs that have at least one score on the scale."""
     return JudgeRun.objects.filter(_has_scores(), pk__in=runs).order_by().values_list("pk", flat=True)
 
 
@@ -68,14 +67,14 @@ def _has_scores() -> Exists:
 
 
 def names_of_failed(runs: Iterable[JudgeRun], names: Mapping[int, str]) -> frozenset[str]:
-    """The names of the judges of which none of these runs, of `all_runs` or `newest_runs`, has a score: forms offer
-    them last, and no page begins with one of them."""
+    """The names of judges without a score in any of these runs (from `all_runs` or `newest_runs`). Forms list them
+    last, and no page begins with them."""
     read = {names[run.pk] for run in runs if run.has_scores}  # type: ignore[attr-defined]
     return frozenset(names[run.pk] for run in runs) - read
 
 
 def audit_runs(campaign: Campaign) -> QuerySet[JudgeRun]:
-    """The audits of judges on the campaign's items and rubric version: what they gave changed texts."""
+    """The audit runs of judges on the campaign's items and rubric version; they have the verdicts on changed texts."""
     parts = Dataset.objects.parts_of(campaign.dataset)
     here = JudgeRun.objects.perturbed().filter(dataset__in=parts, rubric_version=campaign.rubric_version_id)
     return here.exclude(state=JudgeRun.State.CANCELLED, verdicts=None)
@@ -88,8 +87,8 @@ def _runs_on(dataset: Dataset, rubric_version: int) -> QuerySet[JudgeRun]:
 
 
 def judge_names(campaign: Campaign, runs: Iterable[JudgeRun]) -> dict[int, str]:
-    """By run, the judge's name as the table has it, without spaces around it: marked when an annotator bears the same,
-    and by its key when another judge does.
+    """Map each run to the judge's name in the table, without spaces around it. "(judge)" is added if an annotator has
+    the same name, and the judge's key if another judge has it.
     """
     taken = set(Annotator.objects.filter(project=campaign.project_id).values_list("pseudonym", flat=True))
     judge_of = {run.pk: (run.judge.name.strip(), run.judge_id) for run in runs}
@@ -99,7 +98,7 @@ def judge_names(campaign: Campaign, runs: Iterable[JudgeRun]) -> dict[int, str]:
 
 
 def rater_names(campaign: Campaign, runs: Iterable[JudgeRun]) -> dict[int, str]:
-    """By run, and by each run that it continues, the judge's name as the table has it.
+    """Map each run, and each run that it continues, to the judge's name in the table.
 
     It ends in the run's number when there are several runs of the judge. Refused when two of the runs continue the
     same one.
@@ -119,7 +118,7 @@ def rater_names(campaign: Campaign, runs: Iterable[JudgeRun]) -> dict[int, str]:
 
 
 def names_of_designs(runs: Sequence[JudgeRun], names: Mapping[int, str]) -> frozenset[str]:
-    """Of the judges of these runs, the names of those that are only cells of designs."""
+    """The names of the judges of these runs that exist only as cells of designs."""
     judges = {run.judge_id for run in runs if run.design_id is not None}
     if not judges:
         return frozenset()
@@ -128,7 +127,7 @@ def names_of_designs(runs: Sequence[JudgeRun], names: Mapping[int, str]) -> froz
 
 
 def usual_judges(names: Sequence[str], of_designs: Collection[str], chosen: Collection[str] = ()) -> tuple[str, ...]:
-    """The names without those of designs that are not chosen; all of them where none would be left."""
+    """The names without judges of designs, unless these are chosen; all names if no name would be left."""
     kept = tuple(name for name in names if name not in of_designs or name in chosen)
     return kept or tuple(names)
 

@@ -11,8 +11,8 @@ from annotation.models import Annotation, Campaign
 
 
 def item_times(campaign: Campaign) -> dict[str, tuple[str, str, int]]:
-    """By item its `week`, `hundred` and place in the order of rating, by its last annotation; items without one are
-    not in it. Items with the same time are in the order of the dataset.
+    """Map each item to its `week`, `hundred` and place in the order of rating. Its last annotation counts; items
+    without annotations are left out. Items with the same time are in the order of the dataset.
     """
     here = Annotation.objects.filter(campaign=campaign, superseded_at=None)
     last = here.values_list("item__external_id").annotate(last=Max("submitted_at")).order_by("last", "item__ordinal")
@@ -20,8 +20,8 @@ def item_times(campaign: Campaign) -> dict[str, tuple[str, str, int]]:
 
 
 def rating_moments(campaign: Campaign) -> dict[tuple[str, str], float]:
-    """By item and rater when the rating was submitted here, in seconds; not of imported ratings, which have no such
-    moment.
+    """Map item and rater to the time of submission, in seconds. Imported ratings are left out, because they were not
+    submitted here.
     """
     here = Annotation.objects.filter(campaign=campaign, superseded_at=None, file_import=None)
     names = rated.pseudonyms(campaign.project)

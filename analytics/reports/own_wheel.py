@@ -22,7 +22,7 @@ from django.conf import settings
 from annotation.writers.archives import dateless
 
 _PACKAGES = ("panelbench", "accounts", "annotation", "judging", "analytics")
-RESOURCES = ("templates", "static", "locale")  # which a wheel has inside the package `panelbench`
+RESOURCES = ("templates", "static", "locale")  # folders that a wheel contains inside the package `panelbench`
 _LEFT_OUT = {"__pycache__", ".DS_Store"}
 TAG = "py3-none-any"
 FOOT = f"Wheel-Version: 1.0\nGenerator: panelbench\nRoot-Is-Purelib: true\nTag: {TAG}\n"
@@ -69,7 +69,8 @@ def _files() -> Iterator[tuple[str, bytes]]:
         place = Path(str(import_module(package).__file__)).parent
         inside = [path for path in sorted(place.rglob("*")) if path.is_file() and not _LEFT_OUT & set(path.parts)]
         yield from ((f"{package}/{path.relative_to(place).as_posix()}", path.read_bytes()) for path in inside)
-    if settings.RESOURCE_DIR == settings.PACKAGE_DIR:  # installed: they are in the package
+    # Installed from a wheel: the package already contains these folders.
+    if settings.RESOURCE_DIR == settings.PACKAGE_DIR:
         return
     for name in RESOURCES:
         for path in sorted((settings.RESOURCE_DIR / name).rglob("*")):

@@ -100,7 +100,8 @@ class CriterionToDecide:
 
     @property
     def is_open(self) -> bool:
-        """Whether the form stands open: to be decided, decided on other ratings, or refused just now."""
+        """Whether the form is shown open: there is no decision, ratings changed after it, or the posted form was
+        refused."""
         waits = (self.value is not None or self.is_disputed) and (not self.decided or self.is_stale)
         return waits or bool(self.problems) or bool(self.chosen)
 
@@ -217,14 +218,14 @@ def criteria_to_decide(
                     problems,
                     verdicts.get(criterion.pk) if is_settled else None,
                     is_settled
-                    or choice.order != Adjudication.Order.JUDGE,  # with the panel's score it gives the verdict
+                    or choice.order != Adjudication.Order.JUDGE,  # with the panel's score, it reveals the verdict
                 )
             )
     return sorted(shown, key=lambda one: (one.value is None, not one.is_disputed, one.criterion.position))
 
 
 def _verdicts(item: Item, run: JudgeRun) -> dict[int, Verdict]:
-    """By criterion, the judge's first verdict on the item."""
+    """Map each criterion to the judge's first verdict on the item."""
     rows = Verdict.objects.filter(run__in=whole_run([run]), item=item).order_by("-repeat")
     return {verdict.criterion_id: verdict for verdict in rows}
 
@@ -357,7 +358,7 @@ def _store(
 
 
 def _number(text: str) -> float:
-    """The number, or one that is on no scale."""
+    """The number; infinity, which is on no scale, if the text is not a number."""
     try:
         return float(text)
     except ValueError:
@@ -408,7 +409,7 @@ class DiscussedItem:
 
 
 def discussed_items(campaign: Campaign, listed: Sequence[QueuedItem], choice: QueueChoice) -> list[DiscussedItem]:
-    """The items with the ratings of the criteria that differ, in a fixed number of statements."""
+    """The items with the ratings of the criteria on which raters differ. The number of SQL statements is fixed."""
     stored = Item.objects.in_bulk([one.pk for one in listed])
     seen = adjudication.seen_ratings(campaign, stored, with_evidence=True)
     criteria = {criterion.pk: criterion for criterion in campaign.rubric_version.criteria.all()}

@@ -1,4 +1,4 @@
-"""The Calibration page: one judge beside the panel, in sections that are questions each."""
+"""The Calibration page: one judge compared with the panel. Each section asks a question of its own."""
 
 from __future__ import annotations
 
@@ -135,7 +135,8 @@ def _reliability(shown: ShownSection) -> None:
     rows = shown.of("beside.panel_given_judge")
 
     def build(found: CellRows) -> GridCell:
-        """Its items are those to which the judge gave this score; a range of scores is no filter of the list."""
+        """A cell links to the items with this judge's score. A range gets no such filter, because the list can't filter
+        by ranges."""
         row = next(iter(found.values()))
         cell, score = figure_cell(shown.page, row, inked=False), row["variant"] or ""
         return cell if " " in score else replace(cell, url=f"{cell.url}&{urlencode({'judged': score})}")
@@ -160,7 +161,7 @@ def _reliability(shown: ShownSection) -> None:
 
 
 def _curve(rows: Sequence[EstimateRow], low: float, high: float) -> str:
-    """The panel's mean by the judge's score, as points of a small chart; nothing where scores are cut into ranges."""
+    """The panel's mean by the judge's score, as points of a small chart; empty if scores are grouped into ranges."""
     if any(" " in (row["variant"] or "") for row in rows) or high <= low:
         return ""
     points = sorted((float(row["variant"]), row["value"]) for row in rows)
@@ -292,7 +293,7 @@ def _judges(shown: ShownSection) -> None:
 
 # --- the page ---
 def _offered(campaign: Campaign, question: NumbersQuestion, choices: QuestionChoices) -> dict[str, Any]:
-    """The judges to choose from; or what is missing."""
+    """What the page needs: the judges to choose from, or the sentences that say what is missing."""
     if not choices.judges:
         more = _("Run a judge, or import verdicts of one.")
         return {"nothing": _("No judge has scored these items"), "nothing_more": more}

@@ -43,7 +43,7 @@ from analytics.views.items import shown_campaign
 from annotation.models import Campaign, Criterion
 
 MOST_ROWS = 2000
-"""Figures in one file of JSON: 123 raters have 7,503 pairs."""
+"""The most figures in one JSON file. More are possible: 123 raters have 7,503 pairs."""
 
 
 # --- the form --------------------------------------------------------------------------------------------------------
@@ -88,7 +88,7 @@ class QuestionForm:
 
     @property
     def filters_beside_bar(self) -> list[tuple[str, list[tuple[str, str, bool]]]]:
-        """The filters without those that the bar has."""
+        """The filters without those in the filter bar of the page."""
         return [
             (column_name(column), [self._filter(column, value) for value in there])
             for column, there in self._filtered.items()
@@ -115,7 +115,7 @@ class QuestionForm:
 
     @property
     def has_filters(self) -> bool:
-        """Whether anything among filters, reference, runs and seconds is not as usual."""
+        """Whether one of the settings listed here differs from its default."""
         question, usual = self.question, NumbersQuestion()
         names = (
             *("where", "reference", "ties", "min_seconds", "juries", "level", "cluster", "against", "variants"),
@@ -140,7 +140,7 @@ class QuestionForm:
 
     @property
     def kept_beside(self) -> list[tuple[str, str]]:
-        """What the form of Explore has no field for: it has some that other forms do not have."""
+        """What the form of Explore must keep: `kept` without the settings for which this form alone has fields."""
         fields = ("confidence", "bootstrap", "seed", "variant", "against", "where")
         return [(name, text) for name, text in self.kept if name not in fields]
 
@@ -152,7 +152,7 @@ class QuestionForm:
 
     @property
     def other_columns(self) -> list[str]:
-        """The columns of these filters."""
+        """The columns that can be filtered but have no list to choose from."""
         return [column for column in self.choices.filters if column not in self._filtered]
 
     @property
@@ -164,18 +164,19 @@ class QuestionForm:
 
     @property
     def judges(self) -> tuple[str, ...]:
-        """The judges to choose from, without those of designs where these are not asked for."""
+        """The judges to choose from; judges of designs only if the question asks for them."""
         return self.choices.listed_judges(self.question)
 
     @property
     def of_designs(self) -> int:
-        """How many judges the switch for those of designs shows or hides."""
+        """How many judges the switch for judges of designs shows or hides."""
         everyone, usual = self.choices.judges, self.choices.listed_judges(replace(self.question, designs=False))
         return len(everyone) - len(usual)
 
     @property
     def runs(self) -> list[tuple[str, str, bool]]:
-        """Each run apart, or runs by their numbers; where none is chosen, one run of each judge."""
+        """The choices of runs: every run separately, or runs by number. If none is chosen, one run of each judge is
+        used."""
         choices = [(EACH_RUN, _("Each run apart"))]
         own = [run for run in self.choices.runs if run.design_id is None or str(run.pk) in self.question.runs]
         listed = own if own and not self.question.designs else self.choices.runs
@@ -218,7 +219,7 @@ class QuestionForm:
 @login_required
 @page_cache.cached_page
 def explore_page(request: HttpRequest, project: str, campaign: int) -> HttpResponse:
-    """The form and the answer. While a worker computes, the page asks for itself."""
+    """The form and the answer. While a worker computes, the page reloads itself."""
     current = shown_campaign(request.user, project, campaign)
     choices = question_choices(current)
     context: dict[str, Any] = {"title": _("Explore"), "project": current.project, "campaign": current}
@@ -254,11 +255,12 @@ def explore_page(request: HttpRequest, project: str, campaign: int) -> HttpRespo
 @require_safe
 @login_required
 def explore_file(request: HttpRequest, project: str, campaign: int, kind: str) -> HttpResponseBase:
-    """The very cells of the page as CSV or JSON; what is wrong with the address, or not computed yet, as a sentence.
+    """The cells of the page as CSV or JSON.
 
-    While newer ones are computed, the stored cells are given: their time and revision are in the JSON. `part` in the
-    address only names the CSV file. JSON has at most `MOST_ROWS` figures, from the one numbered `from` (0 the first),
-    with their `total` and the address of the `next` ones.
+    If the address is wrong or nothing is computed yet, a sentence says so. While new figures are computed, the
+    stored cells are returned; the JSON has their time and revision. `part` in the address only names the CSV file.
+    JSON has at most `MOST_ROWS` figures, from the one numbered `from` (0 the first), with their `total` and the
+    address of the `next` ones.
     """
     current = shown_campaign(request.user, project, campaign)
     try:
@@ -296,7 +298,7 @@ def _pairs(request: HttpRequest) -> list[tuple[str, str]]:
 
 
 def _presets(choices: QuestionChoices) -> list[tuple[str, str, str]]:
-    """The questions of studies that this campaign can be asked, as query strings."""
+    """Questions from published studies that fit this campaign, as query strings."""
     return [(study, about, question.query) for study, about, question in study_questions(choices)]
 
 

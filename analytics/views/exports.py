@@ -66,7 +66,7 @@ def download(pieces: Generator[bytes], *, name: str, media_type: str) -> FileRes
     """These bytes as a download, all of them read before the first is sent."""
     with ExitStack() as on_error:
         file = on_error.enter_context(TemporaryFile())
-        with closing(pieces):  # also where the disk is full: an export that is left halfway keeps its transaction open
+        with closing(pieces):  # also if the disk is full: an unfinished export would keep its transaction open
             file.writelines(pieces)
         file.seek(0)
         on_error.pop_all()
@@ -202,7 +202,7 @@ CARDS = (
 @require_safe
 @login_required
 def export_page(request: HttpRequest, project: str) -> HttpResponseBase:
-    """Choose what, about which, in which format."""
+    """The page on which a user chooses an export, its campaign, dataset or rubric, and its format."""
     current_project = access.require(user=request.user, slug=project)
     offered = [(card, _subjects(current_project, card.subject), card.chosen(request.GET)) for card in CARDS]
     chosen = [

@@ -22,7 +22,7 @@ from annotation.models import Campaign
 
 
 def _offered(campaign: Campaign, question: NumbersQuestion, choices: QuestionChoices) -> dict[str, Any]:
-    """The judges to choose from; or what is missing."""
+    """What the page needs: the judges to choose from, or the sentences that say what is missing."""
     if len(choices.generators) < 2 and not {"model_a", "model_b"} <= set(choices.attributes):
         more = _("A ranking compares generators: the items’ column “generator” names fewer than two.")
         return {"nothing": _("There is nothing to rank"), "nothing_more": more}
@@ -44,7 +44,8 @@ def _offered(campaign: Campaign, question: NumbersQuestion, choices: QuestionCho
 
 
 def _opening(choices: QuestionChoices) -> str:
-    """The corrected means by language where there are both people and judges; else the rankings of either."""
+    """The section shown first: corrected means by language if there are people, judges and several generators,
+    otherwise rankings."""
     return "languages" if choices.raters and choices.judges and len(choices.generators) > 1 else "ranks"
 
 
@@ -60,7 +61,7 @@ GENERATORS = PartsPage(
 @require_safe
 @login_required
 def stability_page(request: HttpRequest, project: str, campaign: int, part: str = "") -> HttpResponse:
-    """The address that Stability had, and each of its sections: they are on the page Generators."""
+    """Redirect old addresses of the page Stability and its sections to the page Generators."""
     current = shown_campaign(request.user, project, campaign)
     here = [current.project.slug, current.pk]
     address = reverse("numbers_results_part", args=[*here, part]) if part else reverse("numbers_results", args=here)

@@ -98,7 +98,7 @@ def _study(shown: ShownSection) -> None:
 def _errors(shown: ShownSection) -> None:
     def build(found: CellRows) -> GridCell:
         cell = figure_cell(shown.page, found[ACCURACY], inked=False)
-        without = Figure.of(found[ACCURACY]).no_interval  # a note below the table says it once
+        without = Figure.of(found[ACCURACY]).no_interval  # not repeated in every cell: a note below the table says it
         return replace(cell, lines=tuple(line for line in cell.lines if line != without))
 
     shown.cells_of(build)
@@ -126,7 +126,7 @@ def _languages(shown: ShownSection) -> None:
 
 
 def _tests(found: CellRows) -> GridCell:
-    """Of all languages together: is there a difference at all, and does it change along the scale?"""
+    """Tests over all languages together: whether there is a difference, and whether it changes along the scale."""
     words = {UNIFORM: _("a difference everywhere: %s"), NONUNIFORM: _("a difference that changes along the scale: %s")}
     rows = [(text, found[name]) for name, text in words.items() if name in found and found[name]["value"] is not None]
     return GridCell(lines=tuple(text % p_in_words(row["value"]) for text, row in rows))
@@ -136,7 +136,8 @@ def _tests(found: CellRows) -> GridCell:
 def rater_question(
     campaign: Campaign, part: Section, question: NumbersQuestion, choices: QuestionChoices
 ) -> NumbersQuestion:
-    """The question of a section: the page's filters, raters and exclusions; of one judge where it is about one."""
+    """The question of a section, with the page's filters, raters and exclusions. Only the section `languages` is about
+    a judge."""
     where = question.where
     if part.one_criterion and (chosen := chosen_criterion(question, choices.criteria)):
         where = (*(pair for pair in where if pair[0] != "criterion"), ("criterion", chosen))
@@ -150,7 +151,7 @@ def rater_question(
 
 
 def _offered(campaign: Campaign, question: NumbersQuestion, choices: QuestionChoices) -> dict[str, Any]:
-    """The judges to choose from; or what is missing."""
+    """What the page needs: the judges to choose from, or the sentences that say what is missing."""
     if not choices.raters:
         more = _("Models of raters need a panel: let it rate, or import ratings.")
         return {"nothing": _("Nobody has rated these items"), "nothing_more": more}

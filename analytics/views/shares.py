@@ -112,7 +112,8 @@ class SharedRate(Throttle):
 def by_link(
     view: Callable[Concatenate[HttpRequest, Share, P], HttpResponseBase],
 ) -> Callable[..., HttpResponseBase]:
-    """Give the view the link in place of its secret; who comes without a good one gets a page that says so."""
+    """Decorator that gives the view the share instead of the link's secret. If no live link has this secret, a page
+    says so."""
 
     @require_safe
     @never_cache
@@ -127,7 +128,7 @@ def by_link(
 
 def _refusal(request: HttpRequest) -> HttpResponse | None:
     rate = SharedRate()
-    if rate.allow_request(request, None):  # it reads nothing that Django's request lacks
+    if rate.allow_request(request, None):  # a Django request is enough: DRF's own attributes are not used
         return None
     refused = render(request, "429.html", status=429)
     refused["Retry-After"] = str(int(rate.wait() or 60) + 1)
@@ -145,7 +146,8 @@ def _opened(view: Callable[..., HttpResponseBase], request: HttpRequest, **parts
 
 
 def _rates_here(request: HttpRequest, share: Share) -> bool:
-    """The project's own annotators must see no judge and nobody else's ratings, link or not."""
+    """Whether the reader is an annotator of the project: even with a link, they must not see judges or other people's
+    ratings."""
     if not request.user.is_authenticated:
         return False
     here = Membership.objects.filter(user=request.user, project=share.campaign.project_id, role=Role.ANNOTATOR)
@@ -183,7 +185,7 @@ def shared_numbers(request: HttpRequest, share: Share, *, secret: str) -> HttpRe
 
 @by_link
 def shared_figures(request: HttpRequest, share: Share, *, secret: str) -> JsonResponse:
-    """The figures of the page as JSON: estimates with how each was made; none until some are computed."""
+    """The figures of the page as JSON, with how each was computed; an empty list if nothing is computed yet."""
     snapshot, is_stale = snapshots.current_snapshot(campaign=share.campaign)
     if snapshot is None:
         return JsonResponse({"stale": True, "estimates": []})
@@ -219,7 +221,7 @@ def shared_table(request: HttpRequest, share: Share, *, secret: str, table: str)
 
 @by_link
 def shared_digest(request: HttpRequest, share: Share, *, secret: str, table: str) -> HttpResponse:
-    """The SHA-256 of that file, as `sha256sum --check` reads it."""
+    """The SHA-256 of the file of `shared_table`, as `sha256sum --check` reads it."""
     if table not in TABLES:
         raise Http404("There is no such table.")
     name = shares.shared_export(share, table).file_name
@@ -241,7 +243,8 @@ def _page(
 
 
 def _decisions(share: Share, decided: CampaignDecisions | None) -> list[tuple[str, list[dict[str, Any]]]]:
-    """Every judge with its decisions, without reasons: those may name annotators, whom a link renames."""
+    """Every judge with its decisions, without reasons. Reasons may name annotators, and a link hides their project
+    pseudonyms."""
     if decided is None:
         return []
     names = {each.key: criterion_name(each) for each in share.campaign.rubric_version.criteria.all()}
@@ -267,7 +270,8 @@ def _shown(request: HttpRequest, share: Share, name: str, parts: dict[str, Any],
 
 
 def _panels(share: Share) -> list[dict[str, Any]]:
-    """Each panel with its language, how many rated on it and how much, and what they let the study say; no name."""
+    """Each panel with its language, its numbers of annotators and ratings, and the facts that annotators agreed to
+    publish. No names."""
     return [
         {"panel": panel, "language": _language(panel), "description": on_panel(panel, languages.english_name)}
         for panel in hugging_face.described_panels(share.campaign)

@@ -1,4 +1,5 @@
-"""Guidelines, reference items, and how annotators stand: for leads and researchers; leads decide about people."""
+"""Guidelines, reference items, and the state of annotators in training, exams and controls. For leads and researchers;
+only leads decide about people."""
 
 from __future__ import annotations
 
@@ -99,7 +100,8 @@ class MarkedSerializer(serializers.Serializer[Any]):
 
 
 class StandingSerializer(serializers.Serializer[standings.AnnotatorStanding]):
-    """An annotator in a duty. `match`: the mean over controls of the share of criteria that match, Wilson interval."""
+    """An annotator in a duty. `match`: the share of criteria that match the reference, averaged over control items,
+    with a Wilson interval."""
 
     duty = serializers.IntegerField(source="duty.pk")
     annotator = serializers.IntegerField(source="annotator.pk")
@@ -234,7 +236,7 @@ def _row(number: int, marked: dict[str, Any], score: dict[str, Any]) -> Referenc
 class ReferenceDetail(APIView):
     @extend_schema(responses={204: None})
     def delete(self, request: Request, project: str, campaign: int, reference: int) -> Response:
-        """Unmark an item that nobody has answered."""
+        """Remove the mark of a reference item that nobody has answered."""
         target = campaign_in_project(request.user, project, campaign)
         found = ReferenceItem.objects.filter(campaign=target).select_related("campaign__project")
         references.remove_reference(reference=get_object_or_404(found, pk=reference), actor=request.user)
@@ -244,7 +246,8 @@ class ReferenceDetail(APIView):
 class Standings(APIView):
     @extend_schema(responses=StandingSerializer(many=True))
     def get(self, request: Request, project: str, campaign: int) -> Response:
-        """How every annotator stands in every duty, by pseudonym."""
+        """The state of every annotator in every duty, by pseudonym: guidelines, training, exam, controls and
+        repeats."""
         target = campaign_in_project(request.user, project, campaign)
         return Response(StandingSerializer(standings.standings(target), many=True).data)
 

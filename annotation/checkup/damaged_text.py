@@ -18,7 +18,8 @@ _WRONG_BYTES = regex.compile(
     rf"[ÂÃÄÅÎÏÐÑØÙ][\u0080-\u00bf{_CP1252}]|[\u00e0-\u00ef][\u0080-\u00bf{_CP1252}]{{2}}"
     rf"|[\u00f0-\u00f4][\u0080-\u00bf{_CP1252}]{{3}}"
 )
-_NO_LETTER = regex.compile(r"[\p{P}\p{Z}]+")  # quotation marks, dots and the fixed space end words in sound text, too
+# Undamaged words, too, may be followed by quotation marks, dots or a no-break space.
+_NO_LETTER = regex.compile(r"[\p{P}\p{Z}]+")
 # What is left of an emoji whose sign became a question mark: its joiner, variation selector or colour of skin.
 _LOST = regex.compile("\N{REPLACEMENT CHARACTER}|\\?+(?=[\u200d\ufe0f\U0001f3fb-\U0001f3ff])")
 _ESCAPES = regex.compile(r"\\u[0-9a-fA-F]{4}|\\x[0-9a-fA-F]{2}|\\[nrt](?![\w])|\\n(?=[A-Z\\])")
@@ -39,7 +40,7 @@ class _Damage(Check):
                 yield Hit(item.ordinal, part.place, {"found": part.text[slice(*place)], "text": shown})
 
     def places(self, part: TextPart, language: str) -> Iterator[tuple[int, int]]:
-        """From where to where it stands."""
+        """The start and end of each damaged place."""
         raise NotImplementedError
 
 
@@ -50,8 +51,9 @@ class WrongEncoding(_Damage):
     help = translatable("Letters became pairs of others, such as Ã¤ for ä. Save the file as UTF-8 and import it again.")
 
     def places(self, part: TextPart, language: str) -> Iterator[tuple[int, int]]:
-        """Sound text can look so by chance: « été », with a fixed space, or “AMANHÃ”. So one place counts if letters
-        are in it that no word ends with, or around it; two different ones count together."""
+        """Undamaged text can look like this by chance: « été », with a no-break space, or “AMANHÃ”. So a place counts
+        if it is inside a word, or if its signs after the first are not only punctuation and spaces. Otherwise it counts
+        only together with a different one."""
         expected = scripts_written(language)
         doubtful: dict[str, tuple[int, int]] = {}
         end = -1
@@ -81,7 +83,7 @@ def _is_expected(letter: str, scripts: frozenset[str]) -> bool:
 
 
 def _decoded(signs: str) -> str:
-    """The letter of UTF-8 that was read as windows-1252, byte by byte; "" if the signs are none."""
+    """The letter whose UTF-8 bytes were read as windows-1252; "" if the signs are not such bytes."""
     try:
         raw = b"".join(bytes([ord(sign)]) if 0x80 <= ord(sign) < 0x100 else sign.encode("cp1252") for sign in signs)
         letter = raw.decode("utf-8")

@@ -29,7 +29,8 @@ STATES = {
 
 
 class NewerDraft(Refused):
-    """The stored draft is not the one that a text was based on; ``stored``: its text."""
+    """Raised if another draft was stored in the meantime than the one on which the text is based. ``stored``: the text
+    of that draft."""
 
     def __init__(self, stored: str) -> None:
         super().__init__(_("Another draft was saved, perhaps on another device."), code="changed")
@@ -37,7 +38,8 @@ class NewerDraft(Refused):
 
 
 class PromptWarned(Refused):
-    """What the author has to see before the prompt is submitted; with ``confirm`` it is not refused for it again."""
+    """Raised if the author must see notices before submitting. Submitting again with ``confirm`` as ``confirmed`` is
+    not refused for this reason."""
 
     def __init__(self, notices: PromptNotices, confirm: str) -> None:
         super().__init__(
@@ -49,7 +51,7 @@ class PromptWarned(Refused):
 
 # --- writing ----------------------------------------------------------------------------------------------------------
 def draft_digest(draft: str) -> str:
-    """What a device keeps of the draft that its text is based on; "" without a draft."""
+    """The digest that a device keeps, to say later on which draft its text is based; "" without a draft."""
     return sha256(draft.encode(errors="surrogatepass")).hexdigest()[:32] if draft else ""
 
 
@@ -84,7 +86,7 @@ def keep_draft(
     """
     text = storable(text).replace("\r\n", "\n")[: 2 * LONGEST_PROMPT]
     rows = _draft_rows(member, slot, prompt)
-    for _attempt in range(3):  # of two requests at the same moment, one looks again
+    for _attempt in range(3):  # if two requests come at the same moment, one of them reads the stored draft again
         stored = rows.values_list("draft", flat=True).first()
         if (key is not None and is_submitted(member, key)) or (stored is None and prompt is not None):
             raise _wrong_state()
@@ -102,7 +104,7 @@ def _refuse_older(stored: str | None, text: str, based_on: str | None) -> None:
 def _is_kept(
     rows: QuerySet[CollectedPrompt], stored: str | None, text: str, member: CollectionMember, slot: PromptSlot
 ) -> bool:
-    """Put the text in the place of what is stored; False if that is something else by now."""
+    """Replace the stored draft by the text; False if another request has changed the stored draft."""
     now = timezone.now()
     if stored is not None:
         unchanged = rows.filter(draft=stored)
@@ -145,7 +147,7 @@ def submit_prompt(
     The same ``key`` again returns the version that was stored. Refused: codes ``collection_closed``, ``not_a_writer``,
     ``invalid``, ``same_text`` (of another prompt of the collection or a dataset), ``wrong_state``, ``archived``,
     ``changed`` (`NewerDraft`: another draft than the one it is ``based_on`` would be lost), `PromptWarned` if its
-    notices are striking and ``confirmed`` is not the identity of this very text (None: nobody is asked).
+    notices are striking and ``confirmed`` is not the identity of this text (None: the author is never asked).
     """
     if (stored := _submitted(member, key)) is not None:
         return stored
@@ -211,8 +213,8 @@ def _collision(collection: PromptCollection, identity: str, prompt: CollectedPro
 
 
 def _refuse_same_text(slot: PromptSlot, text: str, prompt: CollectedPrompt | None) -> None:
-    """Refuse the text that was sent back, unchanged, and a prompt that a dataset has. The database refuses those of the
-    collection."""
+    """Refuse a returned prompt whose text is unchanged, and a text that is in a dataset. A constraint of the database
+    refuses texts of the collection."""
     newest = prompt.versions.order_by("-number").first() if prompt else None
     if newest is not None and text_identity(slot.language, newest.text) == text_identity(slot.language, text):
         raise _same_text(_("Nothing is changed yet. Read the comment, then change the text."))
@@ -302,7 +304,8 @@ def review_prompt(
 
 
 def release_prompt(*, prompt: CollectedPrompt, actor: User | None = None) -> None:
-    """Give the place of a prompt that was sent back, and is not revised, to somebody else; its versions stay.
+    """Free the slot of a prompt that was sent back and not revised, so that another person can write one. Its versions
+    stay.
 
     Refused: codes ``wrong_state``, ``archived``.
     """
@@ -339,7 +342,7 @@ def _notify_author(version: PromptVersion, decision: str) -> None:
 def redact_prompts(user: User, project: Project | None = None) -> None:
     """Delete a person's drafts and empty the comments of their reviews; prompts stay under the pseudonym.
 
-    In one project, or in all of them; before `panels.redact`, which makes the pseudonym nobody's.
+    In one project, or in all of them; must run before `panels.redact`, which separates the pseudonym from the person.
     """
     annotators = Annotator.objects.filter(user=user, **({"project": project} if project else {}))
     CollectedPrompt.objects.filter(author__annotator__in=annotators, state=CollectedPrompt.State.DRAFT).delete()

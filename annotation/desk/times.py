@@ -1,4 +1,4 @@
-"""The active seconds of an item: what the browser counted, and never more than the server has seen pass."""
+"""The active seconds of an item: the browser's count, limited to the time that passed on the server."""
 
 from __future__ import annotations
 
@@ -11,14 +11,16 @@ from annotation.desk.leasing import LEASE
 from annotation.models import Annotation, Assignment, Draft
 
 GRACE = 60.0
-"""Seconds above the time that passed since the lease, once for an item: every draft would add them again."""
+"""Seconds allowed above the time since the lease. They are allowed once per item, because otherwise every draft would
+add them again."""
 
 
 def possible_seconds(assignment: Assignment, claimed: float, now: datetime | None = None) -> float:
-    """The claimed seconds, at most those stored for the item so far and the time since then, or the time of the lease.
+    """The claimed seconds, limited to the stored seconds plus the time since they were stored.
 
-    Before anything is stored the time counts from the lease. A draft, a submission and a revision each add at most
-    `LEASE`, the longest time for which the server knows that a page was open.
+    For a draft, the limit is at least the time since the lease. If nothing is stored, it is that time plus `GRACE`.
+    A draft, a submission and a revision each add at most `LEASE`, the longest time for which the server knows that a
+    page was open.
     """
     if not math.isfinite(claimed) or claimed <= GRACE:
         return max(claimed, 0.0) if math.isfinite(claimed) else 0.0
@@ -36,5 +38,5 @@ def _most_seconds(assignment: Assignment, now: datetime) -> float:
 
 
 def _passed(since: datetime | None, now: datetime) -> float:
-    """The seconds that may have been worked since then: no more than `LEASE`, whoever was away for longer."""
+    """The seconds since then, at most `LEASE`: after a longer time, nobody knows whether the page was open."""
     return min(max((now - since).total_seconds(), 0.0), LEASE.total_seconds()) if since else 0.0

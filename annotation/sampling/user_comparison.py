@@ -1,4 +1,5 @@
-"""Are simulated users taken for people? Two datasets become one, mixed and without a trace of the origin, to be rated.
+"""Do raters mistake simulated users for people? Two datasets are mixed into one for rating, and nothing visible shows
+an item's origin.
 
 The origin is an attribute of the items, which annotators never see; figures compare its values (docs/simulation.md).
 """
@@ -138,7 +139,8 @@ def start_user_comparison(
         raise Refused(sentence, code="invalid", fields={"name": sentence})
     drawn = draw_comparison(simulated=simulated, human=human, settings=settings)
     with transaction.atomic():
-        Project.objects.select_for_update(no_key=True).get(pk=project.pk)  # of two clicks the second finds the name
+        # A second click at the same time waits, then finds that the name is taken.
+        Project.objects.select_for_update(no_key=True).get(pk=project.pk)
         if Dataset.objects.filter(project=project, name=name).exists():
             raise storage.name_taken(name)
         mixed = storage.store(
@@ -173,7 +175,7 @@ def _check(simulated: Dataset, human: Dataset, settings: UserComparisonSettings)
 
 
 def _usual_speaker(dataset: Dataset, field: str) -> str:
-    """The speaker who asks, by name; refused where no speaker has a name that says so."""
+    """The speaker who is the user, recognised by a usual name. Refused if no speaker has a usual name."""
     named = [name for name in speakers_by_use(dataset) if name.casefold() in ASKING]
     if named:
         return named[0]
@@ -202,7 +204,7 @@ def _pooled(dataset: Dataset, user: str, field: str, *, is_simulated: bool) -> l
 
 
 def _mixed_rows(drawn: DrawnComparison, simulated: Dataset, human: Dataset) -> Iterator[ItemRow]:
-    """The items of both origins in an order that says nothing of them, with ids that do not either."""
+    """The items of both origins in random order; neither order nor ids reveal the origin."""
     sources = {
         item.pk: item
         for item in Item.objects.filter(
@@ -248,7 +250,8 @@ def _mixed_rows(drawn: DrawnComparison, simulated: Dataset, human: Dataset) -> I
 
 
 def _mixed_scenario(origin: str, cluster: str) -> str:
-    """The cluster of an item, told apart by origin; a name too long to store ends with a digest of all of it."""
+    """The scenario of a mixed item: its origin and its cluster. A name that is too long is cut, and a digest is
+    added."""
     name = f"{origin}/{cluster}"
     if len(name) <= LONGEST_SCENARIO:
         return name

@@ -130,7 +130,7 @@ def _in(words: TextByLanguage, language: str) -> str:
 
 
 def _beside(criterion: str, what: str) -> str:
-    """The name of a second control of a criterion; keys of criteria contain no colon."""
+    """The name of a further control of a criterion. It contains a colon, which no key of a criterion has."""
     return f"{criterion}:{what}"
 
 

@@ -55,7 +55,8 @@ def tags_in_project(user: User, slug: str) -> QuerySet[ErrorTag]:
 class JudgeErrors(APIView):
     @extend_schema(responses=TagCountSerializer(many=True))
     def get(self, request: Request, project: str, judge: int) -> Response:
-        """The reasons of a judge's wrong verdicts, the most frequent first. They are counts of what people read."""
+        """The reasons of a judge's wrong verdicts, the most frequent first. Only verdicts to which people gave a reason
+        are counted."""
         counted = get_object_or_404(judge_in_project(request.user, project)[1], pk=judge)
         return Response(TagCountSerializer(error_tags.count_tags(counted), many=True).data)
 
@@ -84,7 +85,7 @@ class ErrorTags(generics.ListAPIView[ErrorTag]):
 class ErrorTagDetail(APIView):
     @extend_schema(responses={204: None})
     def delete(self, request: Request, project: str, tag: int) -> Response:
-        """Take a reason from its verdict."""
+        """Remove a reason from its verdict."""
         removed = get_object_or_404(tags_in_project(request.user, project), pk=tag)
         error_tags.remove_tag(tag=removed, actor=request.user)
         return Response(status=status.HTTP_204_NO_CONTENT)

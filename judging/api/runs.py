@@ -276,7 +276,7 @@ def _run(user: User, slug: str, pk: int) -> JudgeRun:
 
 
 def _chosen(request: Request, slug: str, serializer: ChosenRunSerializer) -> dict[str, Any]:
-    """What a request asks to be run, every row of it in the project."""
+    """The objects that a request names for a run. All of them must be in the project (404 otherwise)."""
     serializer.is_valid(raise_exception=True)
     values, user = serializer.validated_data, request.user
     project = access.require(user=user, slug=slug)
@@ -320,7 +320,8 @@ class Runs(generics.ListAPIView[JudgeRun]):
 
     @extend_schema(request=RunSerializer, responses={201: RunDetailSerializer})
     def post(self, request: Request, project: str) -> Response:
-        """Start a run; `forecast/` says beforehand what it takes. Under one key it starts once."""
+        """Start a run; `forecast/` gives its calls and cost beforehand. A second request with the same key starts no
+        second run."""
         serializer = RunSerializer(data=request.data)
         chosen = _chosen(request, project, serializer)
         key, again = serializer.validated_data["key"], serializer.validated_data["pays_again"]
@@ -332,7 +333,7 @@ class Runs(generics.ListAPIView[JudgeRun]):
 class RunForecast(APIView):
     @extend_schema(request=ChosenRunSerializer, responses=ForecastSerializer)
     def post(self, request: Request, project: str) -> Response:
-        """Calls, and roughly tokens and USD, of a run that is not started."""
+        """The number of calls, and estimates of tokens and USD, for a run; it is not started."""
         chosen = _chosen(request, project, ChosenRunSerializer(data=request.data))
         runs.refuse_unfit(**chosen)
         del chosen["budget"]
@@ -370,7 +371,8 @@ def _chosen_audit(request: Request, slug: str, serializer: ChosenAuditSerializer
 class Audits(APIView):
     @extend_schema(request=StartedAuditSerializer, responses={201: RunDetailSerializer})
     def post(self, request: Request, project: str) -> Response:
-        """Start an audit run: a judge is asked about some items as they are and changed. Under one key it starts once.
+        """Start an audit run: a judge scores some items, unchanged and with changes. A second request with the same key
+        starts no second run.
 
         Its figures are the statistics `perturbation.*` of a campaign's numbers.
         """
@@ -385,7 +387,7 @@ class Audits(APIView):
 class AuditForecast(APIView):
     @extend_schema(request=ChosenAuditSerializer, responses=PerturbationForecastSerializer)
     def post(self, request: Request, project: str) -> Response:
-        """Calls, and roughly tokens and USD, of an audit run that is not started."""
+        """The number of calls, and estimates of tokens and USD, for an audit run; it is not started."""
         chosen = _chosen_audit(request, project, ChosenAuditSerializer(data=request.data))
         budget, seed = chosen.pop("budget"), chosen.pop("seed")
         perturbed_runs.refuse_unfit_audit(budget=budget, **chosen)
@@ -395,7 +397,7 @@ class AuditForecast(APIView):
 class RunDetail(APIView):
     @extend_schema(responses=RunDetailSerializer)
     def get(self, request: Request, project: str, run: int) -> Response:
-        """One run and how far it is."""
+        """One run with its progress."""
         return Response(RunDetailSerializer(_run(request.user, project, run)).data)
 
 
@@ -415,7 +417,7 @@ class _Move(APIView):
 
 
 class Pause(_Move):
-    """Send nothing more; calls in flight come in."""
+    """Pause a run: no more calls are sent; replies of calls in flight are still stored."""
 
     def move(self, run: JudgeRun, user: User) -> bool:
         return runs.pause_run(run=run, actor=user)
@@ -450,7 +452,8 @@ class RerunSerializer(StrictSerializer):
 class Rerun(APIView):
     @extend_schema(request=RerunSerializer, responses=RunDetailSerializer)
     def post(self, request: Request, project: str, run: int) -> Response:
-        """Repeat, and pay again, the calls that failed or whose verdicts have a status; 409 when there are none."""
+        """Repeat the failed calls, or the calls whose verdicts have one of the given statuses. They are paid again. 409
+        if there are none."""
         again = _run(request.user, project, run)
         serializer = RerunSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
@@ -460,7 +463,7 @@ class Rerun(APIView):
 
 
 class RerunFailed(_Move):
-    """Let the failed calls wait again; 409 when there are none."""
+    """Send the failed calls again; 409 if there are none."""
 
     def move(self, run: JudgeRun, user: User) -> bool:
         runs.rerun_failed(run=run, actor=user)
@@ -471,7 +474,7 @@ class RerunFailed(_Move):
 class Budget(APIView):
     @extend_schema(request=BudgetSerializer, responses=RunDetailSerializer)
     def put(self, request: Request, project: str, run: int) -> Response:
-        """Raise, lower or lift the cap. A run that paused for money has to be resumed besides."""
+        """Raise, lower or remove the cap. A run that paused because of its cap must also be resumed."""
         capped = _run(request.user, project, run)
         serializer = BudgetSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
@@ -500,7 +503,7 @@ class CallDetail(APIView):
 
 
 class Verdicts(generics.ListAPIView[Verdict]):
-    """Every verdict of the project, those of audits and pilots only where their run is asked for.
+    """The project's verdicts. Verdicts of audits and pilots are included only if the query names their run.
 
     Only verdicts with status `ok` enter a figure.
     """

@@ -13,7 +13,7 @@ from judging.generation.steps import REFUSED_BY_JUDGE
 from judging.models import GenerationAttempt, GenerationPlan, Realisation
 
 BY_READER = "set_aside_by_reader"
-"""In place of a fault's code: a person set the conversation aside."""
+"""Used instead of a fault's code if a person set the conversation aside."""
 Step = Realisation.Step
 
 
@@ -36,7 +36,7 @@ class UserTurnTry:
 
     @property
     def feedback(self) -> str:
-        """What the judge says against the turn, as it is told to the user model."""
+        """The judge's reasons for refusing the turn, as they are sent to the user model."""
         problems = self.refusal.problems if self.refusal else ()
         return " ".join(str(one["values"].get("feedback", "")) for one in problems if one["code"] == REFUSED_BY_JUDGE)
 
@@ -120,7 +120,7 @@ def set_aside_code(text: Realisation) -> str:
 
 
 def set_aside_counts(plan: GenerationPlan) -> Sequence[SetAsideCounts]:
-    """By language and generator, in the order of the plan, the texts that are set aside, by reason."""
+    """Count the texts that are set aside, by reason, for each language and generator in the order of the plan."""
     written = plan.realisations.filter(state=Realisation.State.WRITTEN).order_by()
     cells = {
         (language, name): count

@@ -96,12 +96,12 @@ PROBLEM_LABELS: Final = {
 
 
 def problem_sentence(stored: Mapping[str, Any]) -> str:
-    """The sentence of a stored problem (`{code, values}`); of an unknown one its code."""
+    """The sentence for a stored problem (`{code, values}`); if the code is unknown, the code itself."""
     code = str(stored.get("code", ""))
     if code not in PROBLEM_SENTENCES:
         return code
     try:
         values: Mapping[str, Any] = stored.get("values", {})
         return str(PROBLEM_SENTENCES[code] % values)
-    except (KeyError, TypeError, ValueError):  # values of an earlier form of this sentence
+    except (KeyError, TypeError, ValueError):  # the values were stored for an earlier wording of the sentence
         return str(PROBLEM_LABELS[code])

@@ -1,8 +1,8 @@
 """How a simulated conversation goes on after a reply: the next step, or the end. Pure.
 
 A user turn is written by the user model, looked at by the reply guard and then by the utterance judge, if there is one.
-What either refuses is asked for again, with the reason told, up to the limit of the spec. A chatbot's answer is taken
-as it is: it is asked for again only where there is none, and never told why. Faults of an answer that a rater would
+If either refuses it, the user model is told why and asked again, up to the limit of the spec. A chatbot's answer is
+used unchanged: it is asked again only if it gave no answer, without a reason. Faults of an answer that a rater would
 count against the simulation, and not against the chatbot, set the conversation aside.
 """
 
@@ -46,7 +46,8 @@ class StepProgress:
 
     @property
     def stored_problems(self) -> list[dict[str, Any]]:
-        """As JSON that a database keeps: they quote what a model wrote."""
+        """The problems as JSON that a database can store; they quote text of a model, which may contain any
+        character."""
         return [storable_value(problem.stored) for problem in self.problems]
 
 
@@ -56,7 +57,8 @@ def first_step(*, has_opening: bool) -> str:
 
 
 def after_opening(opening: StepProgress) -> StepProgress:
-    """A conversation begins with the turn of its opening, or ends with it, for the same reason."""
+    """A conversation begins with the turn of its opening. If the opening failed, the conversation ends for the same
+    reason."""
     if opening.state == State.WRITTEN:
         return StepProgress(step=Step.ANSWER, turn=0, turns=opening.turns)
     return StepProgress(
@@ -81,7 +83,7 @@ def after_utterance(
     draft = storable(utterance.strip())[:LONGEST_DRAFT]
     if problems:
         return _refused(spec, row, draft, problems, judged), problems
-    if not without_stop(spec, draft):  # the mark alone: nothing was said that could be judged
+    if not without_stop(spec, draft):  # only the stop mark: there is no text to judge
         return _ended(spec, row, row.turns, Ended.STOPPED), ()
     if has_judge:
         return (
@@ -153,7 +155,8 @@ def after_answer(
 
 
 def _judged(row: Realisation) -> list[WritingProblem]:
-    """What the judge said about the tries of this turn so far, each sentence once: it holds until a try is accepted."""
+    """What the judge said about the tries of this turn so far, each sentence once. It is sent with every new try until
+    one is accepted."""
     said = (str(one["values"].get("feedback", "")) for one in row.problems if one["code"] == REFUSED_BY_JUDGE)
     return [WritingProblem(REFUSED_BY_JUDGE, {"feedback": feedback}) for feedback in dict.fromkeys(said) if feedback]
 
@@ -205,7 +208,7 @@ def _accepted(spec: Spec, row: Realisation, draft: str) -> StepProgress:
 
 
 def _ended(spec: Spec, row: Realisation, turns: Turns, ended: str, *, is_discarded: bool = False) -> StepProgress:
-    """The conversation has ended; faults that show in the whole set it aside."""
+    """The conversation has ended. It is set aside if a check of the whole conversation finds faults."""
     if problems := guard_conversation(spec, language=row.language, turns=turns):
         return _set_aside(row, turns, problems)
     return StepProgress(

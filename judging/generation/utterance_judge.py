@@ -43,13 +43,13 @@ from judging.requests import criterion_brief
 
 _RUBRIC: Final = Path(__file__).parent / "presets" / "utterance-rubric.yaml"
 VERDICT_PARAMETERS: Final = {"temperature": 0.1, "max_tokens": 400}
-"""The temperature of S3; its 64 tokens would cut off a verdict with four rationales."""
+"""The temperature is that of study S3. Its limit of 64 tokens would cut off a verdict with four rationales."""
 
 
 def utterance_rubric(*, project: Project, actor: User | None = None) -> RubricVersion:
-    """Our rubric for turns of users, published in the project; stored there unless the project has it."""
+    """Our rubric for turns of users, published in the project. It is created there if the project does not have it."""
     parsed = parse_rubric(_RUBRIC.name, _RUBRIC.read_bytes())
-    if parsed.document is None:  # an error in our own file: a test reads it
+    if parsed.document is None:  # our own file is invalid; a test checks that this does not happen
         raise ValueError("; ".join(parsed.problems.sentences()))
     version = rubrics.draft(project=project, document=parsed.document, actor=actor)
     if version.state == RubricVersion.State.DRAFT:
@@ -134,7 +134,7 @@ class UtteranceJudge:
         return system_message(self.criteria, self.variant)
 
     def reply_key(self, messages: Sequence[Message]) -> str:
-        """The key by which a judge run knows the reply again."""
+        """The key by which a later judge run finds the reply and uses it again."""
         return judges.reply_key(self.judge, schema=self.schema, parameters=self.parameters, messages=list(messages))
 
     def read(
@@ -169,7 +169,8 @@ class UtteranceJudge:
 
 
 def _is_good(brief: CriterionBrief, reading: Reading) -> bool:
-    """Whether a score is on the good half of its scale; what does not apply, or has no good end, refuses nothing."""
+    """Whether a score is on the good half of its scale; True also if the criterion does not apply or has no
+    direction."""
     if not reading.applicable or reading.score is None or brief.direction == "none":
         return True
     share = (reading.score - brief.low) / (brief.high - brief.low)
@@ -177,5 +178,5 @@ def _is_good(brief: CriterionBrief, reading: Reading) -> bool:
 
 
 def _no(brief: CriterionBrief) -> str:
-    """What a criterion asks, for a judge that gives no rationale."""
+    """The feedback if the judge gave no rationale: the question or definition of the criterion."""
     return brief.question or brief.definition or "not met"

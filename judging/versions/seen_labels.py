@@ -1,8 +1,8 @@
 """Who has seen human labels of the items that an alignment has locked: as files, on pages and through the API.
 
-Whoever knows the labels can tune on them. A file with the labels of a whole campaign is recorded each time, also before
-the split. What shows the labels of single items is recorded where an alignment with a look left has locked one of them:
-once a person, day, way and alignment, so that working with the pages does not fill the trail.
+A person who knows the labels can tune a judge on them. Every download of a whole campaign's labels is recorded, also
+before the split. Showing labels of single items is recorded if an alignment with a look left has locked one of them. It
+is recorded once per person, day, way and alignment, so that working with the pages does not fill the trail.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ def seen_labels(alignment: Alignment) -> list[AuditEntry]:
 
 
 def _imports_with_labels(alignment: Alignment) -> list[int]:
-    """The imports whose files have ratings of the campaign: those that brought them, the study that each is part of,
-    and others of the same upload."""
+    """The imports whose files have ratings of the campaign: the imports of these ratings, the imports that they are
+    part of, and others of the same upload."""
     brought = Annotation.objects.filter(file_import=OuterRef("pk"), campaign=alignment.campaign_id)
     own = Import.objects.filter(Exists(brought), project=alignment.project_id)
     alike = Q(pk__in=own.values("pk")) | Q(pk__in=own.exclude(part_of=None).values("part_of"))

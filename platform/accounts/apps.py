@@ -15,7 +15,7 @@ class AccountsConfig(AppConfig):
 
         _refuse_numbers_for_text()
         jobs.kinds_of_apps.append(_job_kinds)
-        # Django and allauth report these two only by signals.
+        # Django and allauth report these two events only by signals.
         user_logged_in.connect(middleware.start_session_limits, dispatch_uid="session limits")
         authentication_failed.connect(_code_failed, dispatch_uid="wrong codes")
 

@@ -1,4 +1,4 @@
-"""The data folder (PANELBENCH_DATA_DIR): whether it takes what is written, and what an error of the disk means.
+"""The data folder (PANELBENCH_DATA_DIR): whether files can be written to it, and what an error of the disk means.
 
 A disk can be full, read-only, missing, or not answer at all (a network disk whose server is away, a file system that a
 snapshot froze). A thread that writes to such a disk waits in the kernel and nothing can end it. So the folder is tried
@@ -30,8 +30,8 @@ BROKEN = (errno.EIO, errno.ESTALE, errno.ENXIO, errno.ENODEV, errno.EREMOTEIO)
 PROBED = 64 * 1024  # bytes written to see whether the disk takes them
 LEAST_FREE = 200 * 2**20
 PROBE_WAIT = 2.0  # seconds that a request waits for the disk
-WRITE_PATIENCE = 3.0  # seconds that a write takes until the disk is tried
-PROBE_SECONDS = 1.0  # a good answer counts for so long
+WRITE_PATIENCE = 3.0  # if a write takes longer (seconds), the disk is tested
+PROBE_SECONDS = 1.0  # a good result of a test is used again for this many seconds
 
 
 class FolderState(StrEnum):
@@ -56,8 +56,8 @@ class FolderProbe:
         self._found = FolderState.FINE
 
     def state(self, *, wait: float = PROBE_WAIT, fresh: bool = False) -> FolderState:
-        """What the disk answers within ``wait`` seconds; a good answer of the last second is not asked for again
-        unless it has to be ``fresh``."""
+        """The state of the disk, after at most ``wait`` seconds. A good result of the last second is used again unless
+        ``fresh`` is set."""
         with self._lock:
             thread = self._thread
             if thread is None or not thread.is_alive():
@@ -129,7 +129,7 @@ def state_of_error(error: OSError) -> FolderState:
 def state_behind(error: OSError) -> FolderState:
     """What an error somewhere in a request says about the data folder; `FINE` where it is about something else.
 
-    A file that is missing, or that is not ours, is an error of its own as long as the folder itself takes files.
+    If a file is missing or belongs to another user, but files can be written to the folder, the result is `FINE`.
     """
     if error.errno in (*FULL, *BROKEN, errno.EROFS):
         return state_of_error(error)
@@ -138,7 +138,8 @@ def state_behind(error: OSError) -> FolderState:
 
 
 def write_unless_frozen(write: Callable[[], Written]) -> Written:
-    """What ``write`` returns, which writes to the data folder in a thread of its own and must not use the database.
+    """Call ``write`` in a thread of its own, and return its result. ``write`` writes to the data folder and must not
+    use the database.
 
     A disk that freezes in the middle keeps that thread and not the caller: after `WRITE_PATIENCE` the disk is tried,
     and if it does not answer, the caller gets an `OSError`. What was to be written may then still be written later.
@@ -156,7 +157,7 @@ def write_unless_frozen(write: Callable[[], Written]) -> Written:
         try:
             return done.result(WRITE_PATIENCE)
         except FutureTimeout:
-            if done.done():  # with an error of this kind, or just now
+            if done.done():  # ``write`` itself raised a timeout, or it ended just now
                 return done.result()
             if folder_state(fresh=True) is FolderState.FROZEN:
                 raise OSError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT)) from None
@@ -167,7 +168,7 @@ _opened = threading.local()  # a thread's connection, with device and inode of t
 
 
 def is_database_missing() -> bool:
-    """Whether the file of an embedded database is not where it was: what is written to it would be lost.
+    """Whether the file of an embedded database is missing, so that everything written to it would be lost.
 
     SQLite keeps writing to a file that was moved or deleted, and creates an empty one where there is none. If another
     file is in its place, such as a restored one, this thread's connection is closed, so that the next one opens it.

@@ -39,7 +39,7 @@ logger = logging.getLogger(__name__)
 
 State = Job.State
 HEARTBEAT_SECONDS = 2.0
-LOCK_WAIT_SECONDS = 1.0  # of a heartbeat, for a row or a database that a transaction holds; then it tries again
+LOCK_WAIT_SECONDS = 1.0  # how long a heartbeat waits for a locked row or database; then it tries again
 LAST_HEARTBEAT_SECONDS = 10.0  # the longest that the end of a job waits for the heartbeat that is under way
 LEASE_TIMEOUT = timedelta(minutes=2)  # without a heartbeat the holder counts as dead
 RESEND = timedelta(minutes=2)  # a job that no worker took for so long is sent once more
@@ -49,7 +49,7 @@ ABSENT_BROKER = (
     ChannelError,
     OSError,
     AttributeError,
-)  # the last: Kombu, after a first message that failed
+)  # Kombu raises AttributeError for later messages after the first one failed
 INTERRUPTED = gettext_lazy("It was interrupted %d times and will not be tried again.")
 PROJECT_DELETED = gettext_lazy("This was cancelled because the project was deleted.")
 # The kinds that go on when their project stops: past events are still announced, and the requests of a batch are paid

@@ -41,10 +41,10 @@ from annotation.writers.archives import PIECE, member_content, write_member
 FORMAT, VERSION = "panelbench-backup", 1
 MANIFEST, KEY = "manifest.json", "secret_key"
 LARGEST_MANIFEST = 64 * 2**20
-TOGETHER = 2_000  # rows
+TOGETHER = 2_000  # rows that are read or inserted at a time
 MADE_BY_MIGRATING = frozenset({"django_content_type", "auth_permission", "accounts_heartbeat"})
 PROCESSES = 2  # that write heartbeats: worker and beat
-SQUASHED = "_squashed_"  # in the name of a migration, before the name of the last that it replaces
+SQUASHED = "_squashed_"  # in a squashed migration's name, followed by the name of the last one that it replaces
 Model = type[models.Model]
 Migrations = set[tuple[str, str]]  # app and name
 
@@ -92,7 +92,7 @@ def write_backup(out: IO[bytes], *, with_key: bool = True) -> Summary:
         for name in sorted(set(named)):
             entry = _written_file(archive, f"files/{name}", settings.MEDIA_ROOT / name)
             if entry is None:
-                summary.missing.append(name)  # deleted since, as an expired export is
+                summary.missing.append(name)  # the file was deleted after its row was read, such as an expired export
             else:
                 files[name] = entry
         if with_key and _own_key_file().exists() and _own_key_file().read_text("ascii").strip() == settings.SECRET_KEY:
@@ -139,7 +139,8 @@ def _unknown(applied: Migrations) -> list[tuple[str, str]]:
 
 
 def _loader(applied: Migrations) -> MigrationLoader:
-    """All migrations as a database with these sees them: a squashed one only if all that it replaces were applied."""
+    """The graph of all migrations for a database with these applied. A squashed migration is in it only if all that it
+    replaces were applied."""
     loader = MigrationLoader(connection, replace_migrations=False)
     for node, squashed in loader.replacements.items():
         if applied.issuperset(squashed.replaces):
@@ -382,7 +383,8 @@ def _require_empty() -> None:
 def _has_tables_of(applied: Migrations) -> bool:
     """Whether exactly the migrations of the backup were applied here, so that its tables are there already."""
     here = set(MigrationRecorder(connection).applied_migrations())
-    is_squashed = {node for node in here | applied if SQUASHED in node[1]}  # what they replace is named as well
+    # The migrations that they replace are recorded too.
+    is_squashed = {node for node in here | applied if SQUASHED in node[1]}
     return here - is_squashed == applied - is_squashed
 
 

@@ -15,7 +15,7 @@ from typing import IO, Any
 from django.core.cache.backends.base import DEFAULT_TIMEOUT
 from django.core.cache.backends.filebased import FileBasedCache
 
-SWEEP_SHARE = 0.01  # of the writes, which delete what has expired
+SWEEP_SHARE = 0.01  # this share of the writes also deletes expired entries
 
 
 class FileCounters(FileBasedCache):
@@ -52,7 +52,7 @@ class FileCounters(FileBasedCache):
         for name in self._list_cache_files():
             try:
                 with Path(name).open("rb") as file:
-                    self._is_expired(file)  # which deletes it then
+                    self._is_expired(file)  # deletes the entry if it has expired
             except FileNotFoundError:
                 continue
 

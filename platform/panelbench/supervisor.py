@@ -36,8 +36,9 @@ class Program:
     """A function to keep running, called with ``arguments``. ``once``: it is expected to return. ``after``: the name of
     a program with ``once``; this one is started when that one has ended.
 
-    ``grace``: the seconds that it may take to stop, if it needs more than others. ``closes``: sockets of the supervisor
-    that are not for it; a process that kept one would keep its port after the supervisor and its web server have ended.
+    ``grace``: the seconds that it may take to stop, if it needs more than others. ``closes``: sockets of the
+    supervisor that are closed in the new process. Otherwise their ports would stay in use after the supervisor and its
+    web server have ended.
     """
 
     name: str

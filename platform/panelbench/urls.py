@@ -16,7 +16,7 @@ APPS = (accounts.urls, annotation.urls, judging.urls, analytics.urls)
 
 
 class DocumentationPage(SpectacularSwaggerSplitView):
-    """The API's documentation. OPTIONS would look for a template that it has not: a page is only read."""
+    """The API's documentation. Only GET and HEAD are allowed: OPTIONS would look for a template that does not exist."""
 
     http_method_names = ["get", "head"]
 

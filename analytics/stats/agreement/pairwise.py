@@ -39,7 +39,8 @@ Row = tuple[Estimate, tuple[str, ...] | None]
 """An estimate and the two raters it compares; None for the whole panel."""
 
 MOST_RESAMPLED_PAIRS = 200
-"""Larger panels get large-sample intervals for their pairs and none for the mean: pairs grow with the square."""
+"""Panels with more pairs get large-sample intervals for pairs and no interval for the mean: resampling them would take
+too long."""
 MOST_RESAMPLED_RATERS = 30
 MOST_LISTED_RATERS = 20
 """Larger panels list only the pairs that share an item."""
@@ -63,7 +64,7 @@ def cohen_rows(
 ) -> Iterator[Row]:
     """Per variant (unweighted; linear and quadratic where the scale has an order): a row per pair, and their mean.
 
-    ``pairs`` "few": of more than MOST_PAIRED_RATERS raters only the means, which say so.
+    ``pairs`` "few": with more than MOST_PAIRED_RATERS raters only the means, with a note that pairs are left out.
     """
     is_listed = pairs == "all" or len(cell.raters) <= MOST_PAIRED_RATERS
     reason = _refusal(cell, positional)
@@ -134,7 +135,8 @@ def _undefined(cell: Coded, statistic: str, variant: str, reason: str | None) ->
 
 @dataclass(frozen=True)
 class _Resamples:
-    """Kappas of all pairs: (pairs, U) with a unit of each kind left out where asked for, and (pairs, B) resampled.
+    """Kappas of all pairs: ``without`` (pairs, U), each with one unit of a kind left out, or None; and ``draws``
+    (pairs, B), resampled.
 
     ``shared`` (pairs, P): whether both of a pair scored the items of a pattern. ``doubt`` says why intervals are only
     approximate.
@@ -150,7 +152,7 @@ class _Resamples:
 
     @cached_property
     def draws(self) -> Floats:
-        """Resampled only where leaving out units does not do."""
+        """The resampled kappas; computed only if the jackknife is not used or is undefined."""
         return resampled(self.several, self.units, resamples=self.how.resamples, rng=self.seed)
 
     def interval(self, value: float, pairs: Any) -> Interval:
@@ -225,7 +227,7 @@ def _left_out(
 ) -> Interval:
     """The jackknife interval of a kappa from its values with a unit of each kind left out (U,).
 
-    Units without an item that is compared (``shared`` (P,), by pattern) give no degree of freedom.
+    Units without an item that both raters scored (``shared`` (P,), by pattern) do not count as degrees of freedom.
     """
     se, tail_df = left_out_error(np.array(value), without, units)
     if np.isnan(se):
@@ -237,7 +239,7 @@ def _left_out(
 
 
 def _doubt(cell: Coded, d: Floats) -> Doubt | None:
-    """Why kappas with disagreement d are skewed here, if so."""
+    """Why kappas with the disagreement weights ``d`` may be skewed in this cell; None if there is no reason."""
     patterns = patterns_of(cell)
     weighted = bool((d != 1 - np.eye(len(d))).any())
     return doubt_of(patterns.counts, patterns.units, cell.scale, weighted=weighted)
@@ -295,7 +297,8 @@ def _pair_estimate(
 
 
 def _closed(patterns: OrderedPatterns, estimate: Estimate, pair: Pair, d: Floats, how: Resampling) -> Interval:
-    """Large-sample interval; it takes items for independent, so clusters are left out whole instead."""
+    """Large-sample interval, which assumes independent items. If there are clusters, a jackknife over clusters is used
+    instead."""
     if patterns.units.composition is None:
         se = np.nan if estimate.se is None else estimate.se
         return normal_interval(
@@ -403,7 +406,8 @@ def _conger_resampled(
 
 
 def _wide_cohen_rows(cell: Coded, variant: str, weighting: Weighting, how: Resampling) -> Iterator[Row]:
-    """``_cohen_rows`` of a cell of many points and items: linearised, and without a table of points by points."""
+    """``_cohen_rows`` for a cell with many points and items. Intervals are linearised, and no points × points table is
+    built."""
     distance, listed = continuous_scales.Distance.of(cell.scale, weighting), _listed_pairs(cell)
     codes = cell.matrix().astype(np.intp)
     values, slopes = [], []

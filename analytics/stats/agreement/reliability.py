@@ -33,10 +33,11 @@ FORMS: tuple[Form, ...] = ("1,1", "1,k", "2,1", "2,k", "3,1", "3,k")
 FEWEST_FOR_TAILS = 20
 """With fewer items, tails are not examined and F is used."""
 ENOUGH_RATERS = 30
-"""F takes the raters of ICC(2,.) for a sample that differ in severity alone. Where they differ in their errors, too, it
-covers .85 with 5 raters, .88 with 12 and .92 with 20 (50 items, 400 draws of ``bench.populations.fresh_raters``)."""
+"""F assumes that the raters of ICC(2,.) are a sample and differ in severity only. If their errors differ too, its
+interval covers .85 with 5 raters, .88 with 12 and .92 with 20 (50 items, 400 draws of
+``bench.populations.fresh_raters``)."""
 _TINY = 1e-12
-"""Relative: scores are divided by their largest deviation before their squares are compared with it."""
+"""A relative limit: scores are divided by their largest deviation before sums of squares are compared with it."""
 VALUE_OUTSIDE = Message("the approximate bounds of F do not include the value, which is below 0")
 ANONYMOUS = Message("raters are anonymous slots: read ICC(1,.); this form takes the slots for persons")
 
@@ -45,7 +46,7 @@ ANONYMOUS = Message("raters are anonymous slots: read ICC(1,.); this form takes 
 class MeanSquares:
     """Two-way layout of n items by k raters: between items (BMS), raters (JMS), within items (WMS), residual (EMS).
 
-    Numbers; or arrays (C,), one entry for each cluster left out.
+    The fields are numbers, or arrays (C,) with one entry for each cluster that is left out.
     """
 
     n: Any
@@ -67,13 +68,13 @@ def icc(
     """Intraclass correlation of (N, R) scores, NaN where missing, from the rows without a missing score.
 
     Level: interval. (1,1) = (BMS - WMS)/(BMS + (k-1) WMS); (2,1) = (BMS - EMS)/(BMS + (k-1) EMS + k (JMS - EMS)/n);
-    (3,1) = (BMS - EMS)/(BMS + (k-1) EMS); (1,k) = (BMS - WMS)/BMS; (2,k) = (BMS - EMS)/(BMS + (JMS - EMS)/n);
-    (3,k) = (BMS - EMS)/BMS. Intervals from F, for (2,.) approximate below 30 raters; where a ``cluster`` (N,) holds
-    several complete items, from leaving out clusters, t on Fisher's z for k raters, z = log((1 + (k - 1) rho)/(1 -
-    rho))/2 (Fisher 1925). Heavy tails, of items' means or of what is left of each score, make F far too narrow: then
-    items are left out (``_tails``). Undefined with fewer than two complete items or two raters and when no score
-    differs. Source: Shrout & Fleiss 1979 (doi 10.1037/0033-2909.86.2.420); (2,.) intervals: McGraw & Wong 1996
-    (doi 10.1037/1082-989X.1.1.30).
+    (3,1) = (BMS - EMS)/(BMS + (k-1) EMS); (1,k) = (BMS - WMS)/BMS; (2,k) = (BMS - EMS)/(BMS + (JMS - EMS)/n); (3,k) =
+    (BMS - EMS)/BMS. Intervals are from F; for (2,.) they are approximate below 30 raters. If a ``cluster`` (N,) has
+    several complete items, the interval is from the jackknife over clusters: t on Fisher's z for k raters, z = log((1 +
+    (k - 1) rho)/(1 - rho))/2 (Fisher 1925). Heavy tails of items' means or residuals make F far too narrow; then the
+    jackknife is over items (``_tails``). Undefined with fewer than two complete items or two raters and when no score
+    differs. Source: Shrout & Fleiss 1979 (doi 10.1037/0033-2909.86.2.420); (2,.) intervals: McGraw & Wong 1996 (doi
+    10.1037/1082-989X.1.1.30).
     """
     return iccs(scores, (form,), cluster=cluster, confidence=confidence, positional=positional)[0]
 
@@ -272,7 +273,7 @@ def _squares_without(scores: Floats, index: NDArray[np.intp], sizes: NDArray[np.
 def _tails(scores: Floats) -> tuple[Doubt | None, bool]:
     """The doubt that complete (n, k) scores have heavy tails, and whether F would be too narrow for them.
 
-    F holds where items' means and what is left of each score are normal; either may have heavier tails than the scores.
+    F is valid if items' means and residuals are normal; each of these may have heavier tails than the scores.
     """
     n, means = len(scores), scores.mean(axis=1)
     parts = (means,), ((scores - means[:, None]).ravel(),)

@@ -1,4 +1,4 @@
-"""Is a judge sound?"""
+"""Declarations: audits of a judge, such as whether it repeats its scores and whether text length influences them."""
 
 from __future__ import annotations
 

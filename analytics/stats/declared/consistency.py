@@ -1,4 +1,5 @@
-"""A judge's languages as raters of one scenario."""
+"""Declarations: whether a judge scores the same scenario alike in every language. Each language counts as a rater of
+the scenario."""
 
 from __future__ import annotations
 

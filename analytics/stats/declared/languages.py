@@ -1,4 +1,4 @@
-"""Several judges with languages as raters."""
+"""Declarations: how consistent several judges are across languages. Each language counts as a rater."""
 
 from __future__ import annotations
 

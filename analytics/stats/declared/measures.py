@@ -1,4 +1,5 @@
-"""Measures of the items beside each other, the panel and each judge."""
+"""Declarations: correlations of measures (numbers computed for each item) with each other, with the panel and with
+judges; their means and ranking stability."""
 
 from __future__ import annotations
 

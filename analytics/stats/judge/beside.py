@@ -15,9 +15,9 @@ from analytics.stats.judge.reference import Rule, Ties
 def beside_report(
     table: RatingsTable, *, judge: str, reference: Rule | None, ties: Ties, statistics: Sequence[str], **how: Any
 ) -> list[CellEstimate]:
-    """The ``confusion`` of a judge with the reference, the panel's mean behind each of its scores, Verdict Confidence
-    with the judge in one annotator's place, F1 of each label against every annotator, and F1 of the annotators against
-    each other.
+    """Figures of a judge beside its main ones: ``confusion`` with the reference, the panel's mean for each of its
+    scores, and Verdict Confidence if it replaces an annotator. Also F1 of each label against every annotator, and F1 of
+    the annotators against each other.
     """
     rows: list[CellEstimate] = []
     if "confusion" in statistics:

@@ -31,16 +31,18 @@ OF_PANELS: dict[str, Shape] = {
     "ppi_plus_difference": "free",
     "rogan_gladen": "share",
 }  # fmt: skip
-"""What raters as a sample move, and the values it takes."""
+"""The statistics whose intervals change if the raters count as a sample, and the range of their values."""
 MEANS = ("classical_mean", "judge_mean", "ppi_mean", "ppi_plus_mean", "mean_of_these_items", "mean")
 """Means of scores: they lie within the scale."""
 DIFFERENCES = ("ppi_plus_difference", "language_shift", "panel_difference")
 _MOST_CATEGORIES = 50
-"""An ordinal model has a parameter for each value the labels take: more of them cost minutes and tell nothing."""
+"""An ordinal model has a parameter for each distinct label. With more of them, it takes minutes and gives no useful
+result."""
 ENOUGH_FOR_GAINS = 100
 """With fewer labels the interval of a gain covers too little (bench/results/coverage_judges.md)."""
 UNSTEADY = ("cell_means", "ordinal_logit")
-"""Calibrators whose gain's interval covers too little at 100 labels as well, or is not simulated."""
+"""Calibrators for which the interval of the gain covers too little even with 100 labels, or was not tested by
+simulation."""
 NOMINAL = Message("labels without an order have no mean")
 
 
@@ -58,15 +60,15 @@ def correction_report(
     stratum: str | None = None,
     generators: Sequence[str] | None = None,
 ) -> list[CellEstimate]:
-    """The mean panel score of every cell from its labelled items and the judge's scores of all.
+    """The mean panel score of every cell, computed from its labelled items and from the judge's scores of all items.
 
     Rows: ``classical_mean``, ``judge_mean`` (all items, raw), ``ppi_mean``, ``ppi_plus_mean`` (plain, crossfit, and
-    ``active`` where the file has inclusion_prob), ``mean_of_these_items`` (the same mean as that of these very items: a
-    finite population, of which some are labelled), ``ppi_gain``, ``calibration_gain`` of each calibrator, on two-point
-    scales ``rogan_gladen``. ``raters_as`` "sample": intervals of the means and of ``rogan_gladen`` for raters like
-    these; ``judge_mean`` is about the judge, and gains stay with these raters. ``stratum``: a column within whose
-    values labels were drawn (variant ``stratified``). ``generators``: ``ppi_plus_difference`` of two, first - second,
-    on the items that share cluster and language.
+    ``active`` where the file has inclusion_prob), ``mean_of_these_items`` (the mean of exactly these items as a finite
+    population, of which some are labelled), ``ppi_gain``, ``calibration_gain`` of each calibrator, on two-point scales
+    ``rogan_gladen``. ``raters_as`` "sample": intervals of the means and of ``rogan_gladen`` are for raters like these;
+    ``judge_mean`` and the gains do not change. ``stratum``: the column by which the draw of labels was stratified
+    (variant ``stratified``). ``generators``: ``ppi_plus_difference`` of two, first - second, on the items that share
+    cluster and language.
     """
     if raters_as == "sample":
         how: dict[str, Any] = {"judge": judge, "by": by, "raters": raters, "pool": pool, "seed": seed}
@@ -94,7 +96,7 @@ def correct(
     seed: int = 0,
     more: Sequence[Estimate] = (),
 ) -> list[Estimate]:
-    """The corrected means of one judge and panel; ``more`` rows of it stand behind the means."""
+    """The corrected means of one judge and panel; the rows of ``more`` are inserted after the means."""
     split = ScoredItems.of(compared)
     estimates = [
         *_means(split, confidence, seed),
@@ -115,14 +117,16 @@ def correct(
 def cut_means(
     rows: Sequence[CellEstimate], table: RatingsTable, *, by: Sequence[str], pool: bool = False
 ) -> list[CellEstimate]:
-    """The rows of a report by these columns, intervals of means and of their differences within what scales allow."""
+    """The rows of a report by these columns. Intervals of means and of their differences are cut to what the scales
+    allow."""
     scales = {tuple(cell_key(cell).items()): cell.scale for cell in cells(table, by=by, pool=pool)}
     keys = [tuple((column, value or None) for column, value in row.cell.items()) for row in rows]
     return [replace(row, estimate=cut_mean(row.estimate, scales.get(key))) for row, key in zip(rows, keys, strict=True)]
 
 
 def cut_mean(estimate: Estimate, scale: Scale | None) -> Estimate:
-    """The interval of a mean of scores, or of a difference of two, within what a declared scale allows."""
+    """The estimate, with the interval cut to the declared scale if it is a mean of scores or a difference of two
+    means."""
     if scale is None or not scale.declared or not scale.q:
         return estimate
     lowest, highest = float(scale.values[0]), float(scale.values[-1])
@@ -156,7 +160,7 @@ def means_report(
 
 
 def scale_ends(scale: Scale) -> Ends | None:
-    """The ends of a scale; None where distances have none, or nobody declared them."""
+    """The ends of a scale. None if the scale has no order, or if an interval or ratio scale was not declared."""
     if not scale.has_order or not scale.q or (not scale.declared and scale.level in ("interval", "ratio")):
         return None
     return (float(scale.values[0]), float(scale.values[-1])) if scale.is_numeric else (0.0, float(scale.q - 1))
@@ -248,7 +252,7 @@ def _means(s: ScoredItems, confidence: float, seed: int) -> Iterator[Estimate]:
 
 
 def _of_these(s: ScoredItems, crossfit: ppi.CrossFit, confidence: float, seed: int) -> Estimate:
-    """The mean of these very items: corrected where it can be, else of the labels alone."""
+    """The mean of exactly these items: corrected by the judge if that is possible, otherwise of the labels alone."""
     base = Estimate(statistic="mean_of_these_items", value=None, reason=ALL_LABELLED_KNOWN)
     n, every = int(s.is_labelled.sum()), len(s.y)
     if s.is_weighted:
@@ -282,7 +286,7 @@ def own_means(s: ScoredItems, confidence: float) -> tuple[Estimate, Estimate]:
 
 
 def _stratified(compared: JudgeAgainstPanel, column: str | None, confidence: float) -> Iterator[Estimate]:
-    """PPI++ within the values of a column, where one is named."""
+    """PPI++ with the values of a column as strata; nothing if no column is given."""
     if column is None:
         return
     s, rated = ScoredItems.of(compared), compared.n_human > 0
@@ -341,7 +345,8 @@ def _gained(low: float | None, high: float | None, method: str, reason: str | No
 
 
 def _how_gained(n: int, calibrator: str = "") -> str:
-    """Errors out of fold are resampled as they are, without fitting again: too little with few labels."""
+    """The method of the interval. It resamples out-of-fold errors without fitting again, so the interval is too narrow
+    with few labels."""
     method = Message("bootstrap percentile")
     return approximate(method) if n < ENOUGH_FOR_GAINS or calibrator in UNSTEADY else method
 
@@ -385,7 +390,8 @@ def _calibrations(s: ScoredItems, seed: int) -> Iterator[Estimate]:
 
 
 def _prevalence(compared: JudgeAgainstPanel, confidence: float) -> Iterator[Estimate]:
-    """Rogan-Gladen on two-point scales; the higher point is the flag, the panel's mode its truth."""
+    """Rogan-Gladen on two-point scales. The higher point is the flag; the panel's mode says whether an item truly has
+    it."""
     if compared.scale.q != 2:
         return
     judged = ~np.isnan(compared.judge)

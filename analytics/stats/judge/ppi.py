@@ -63,7 +63,7 @@ class LabelledSample:
     def of(
         cls, y: Floats, f: Floats, f_rest: Floats, cluster: Codes | None = None, cluster_rest: Codes | None = None
     ) -> LabelledSample:
-        """Items that stand alone unless clusters are given."""
+        """A sample in which every item is a cluster of its own unless clusters are given."""
         n = len(y)
         alone = (np.arange(n), np.arange(n, n + len(f_rest)))
         first, rest = alone if cluster is None or cluster_rest is None else (cluster, cluster_rest)
@@ -83,7 +83,7 @@ class LabelledSample:
 
 @dataclass(frozen=True, slots=True)
 class OtherLabels:
-    """Labels of other languages: ``y``, ``f`` (M,), their ``cluster`` (M,), and ``language`` (M,), from 1 on."""
+    """Labels of other languages: ``y``, ``f`` (M,), their ``cluster`` (M,), and ``language`` (M,), a number from 1."""
 
     y: Floats
     f: Floats
@@ -96,8 +96,8 @@ def classical_mean(
 ) -> Estimate:
     """Mean of the human labels alone (n,), cluster-robust standard error and t (``resampling.error_of_mean``).
 
-    ``ends`` of the scale: skewed labels get an interval that respects them (``bounded``). ``share``: which part of the
-    items that the mean is about are labelled; the interval is narrower by sqrt(1 - share) (Cochran 1977, 2.6).
+    ``ends`` of the scale: if labels are skewed, the interval accounts for these ends (``bounded``). ``share``: the
+    labelled share of the items that the mean is about; the interval is narrower by sqrt(1 - share) (Cochran 1977, 2.6).
     """
     base: dict[str, Any] = {"statistic": "classical_mean", "n_items": len(y), "n_clusters": number_of(cluster)}
     if not len(y):
@@ -125,7 +125,7 @@ def _finite(interval: Interval, value: float, share: float) -> Interval:
 def ppi_mean(s: LabelledSample, *, lam: float = 1.0, confidence: float = 0.95, ends: Ends | None = None) -> Estimate:
     """theta = lam mean(f_rest) + mean(y - lam f), the raw judge at a fixed lambda (1: plain PPI).
 
-    Normal interval; where clusters hold several items, t from leaving them out one by one.
+    Normal interval; if clusters have several items, a t interval from the jackknife over clusters.
     """
     return _plain("ppi_mean", s, lam, confidence, ends)
 
@@ -150,7 +150,7 @@ def optimal_lambda(y: Floats, f: Floats, f_rest: Floats) -> float:
     exponent = raised(every)
     cov = float(((y - y.mean()) * np.ldexp(f - f.mean(), exponent)).mean())
     variance = float(np.ldexp(every - every.mean(), exponent).var(ddof=1))
-    half = math.ldexp(1.0, exponent // 2)  # the whole power may be beyond a double
+    half = math.ldexp(1.0, exponent // 2)  # two steps, because the full power of two may overflow a double
     slope = cov / ((1 + n / rest) * variance) * half * math.ldexp(1.0, exponent - exponent // 2)
     return min(max(slope, 0.0), 1.0)
 
@@ -184,14 +184,14 @@ def crossfit_mean(
     """PPI++ with calibrator and lambda fitted on the other folds of clusters, t interval, cluster-robust error.
 
     theta = mean over labels of e_i, e_i = y_i - lambda_k (g_k(f_i) - mean g_k(f_rest)) with k the fold of i. Refuses
-    below 20 labels; below 50 the interval is marked approximate. ``others``: g_k is drawn towards the calibrator of all
-    languages by n / (n + 20) (METHODS 3), without labels of the held clusters in any language; lambda, labels and error
-    stay those of the language, so that the mean itself is not drawn anywhere. ``ends`` of the scale: where what is left
-    of the labels is skewed, the interval respects them (``bounded``).
+    below 20 labels; below 50 the interval is marked approximate. ``others``: g_k is shrunk towards the calibrator of
+    all languages; its own weight is n / (n + 20) (METHODS 3). Labels of held-out clusters are not used in any language.
+    Lambda, labels and error are of this language only, so the mean itself is not shrunk. ``ends`` of the scale: if
+    residuals are skewed, the interval accounts for these ends (``bounded``).
 
-    ``these``: the mean of the n + N items themselves, labelled as they would be. Its value is the same, because lambda
-    is cov / var times N / (n + N); its error is that of y - b g, b = lambda (n + N) / N, times sqrt(1 - n / (n + N)):
-    the difference estimator of survey sampling (Cochran 1977, 7.3; Sarndal, Swensson & Wretman 1992, 6.4).
+    ``these``: the mean that the n + N items would have if all of them were labelled. Its value is the same, because
+    lambda is cov / var times N / (n + N); its error is that of y - b g, b = lambda (n + N) / N, times sqrt(1 - n / (n +
+    N)): the difference estimator of survey sampling (Cochran 1977, 7.3; Sarndal, Swensson & Wretman 1992, 6.4).
     """
     n = len(s.y)
     base: dict[str, Any] = {
@@ -223,7 +223,7 @@ def crossfit_mean(
 
 
 def _ends_of(moved: Floats, rest: Floats, ends: Ends | None) -> Ends | None:
-    """Between which values y - c can be, where corrections c of labels (n,) and of other items (N,) are so large."""
+    """The lowest and highest possible y - c, given the corrections c of the labels (n,) and of the other items (N,)."""
     if ends is None:
         return None
     every = np.concatenate([moved, rest])
@@ -234,7 +234,8 @@ def _mean_of_these(
     s: LabelledSample, e: Floats, h: Floats, estimate: Estimate, df: float, method: str, ends: Ends | None,
     confidence: float,
 ) -> Estimate:  # fmt: skip
-    """The mean of these n + N items from what crossfit made of them."""
+    """The mean of these n + N items, computed from the corrected labels ``e`` and the judge's part ``h`` of the
+    cross-fit."""
     n, rest, theta = len(s.y), len(s.f_rest), float(e.mean())
     grown = (s.y - e) * ((n + rest) / rest if rest else 1.0)  # b (g - mean of the rest)
     r = s.y - grown
@@ -311,7 +312,8 @@ def macro_mean(
 def _of_parts(
     interval: Interval, value: float, parts: list[tuple[float, float, Interval]], confidence: float
 ) -> Interval:
-    """The interval, or where that of some part is bounded the sum of those of all parts, which are independent."""
+    """The interval; but if the interval of any part is bounded, the sum of the intervals of all parts (they are
+    independent)."""
     if not any(is_bounded(part.method) for _, _, part in parts):
         return interval
     summed = added(
@@ -390,11 +392,11 @@ def active_mean(
     """Mean from labels drawn with known probabilities: y (M,) NaN where not drawn, f (M,), probability (M,).
 
     theta = mean of lam f_i + [i drawn] (y_i - lam f_i) / pi_i (Horvitz-Thompson). Source: Zrnic & Candes 2024,
-    arXiv:2403.03208. As a ratio (Hajek 1971) with pi_i as in ``answered_probability``, for draws that are labelled in
-    part, and t with the effective number of the weights 1 / pi_i, less 1. Where every item is labelled, pi_i is 1
-    whatever is stated: people and judge share a draw. Refused where sum 1 / pi_i over the labels exceeds M by more than
-    3 of its standard errors, sqrt(sum (1 - pi_i) / pi_i^2): the probabilities then
-    belong to a larger set of items than the judge's.
+    arXiv:2403.03208. ``is_ratio``: for draws of which only a part is labelled; pi_i as in ``answered_probability``
+    (Hajek 1971). The degrees of freedom of t are at most the effective number of the weights 1 / pi_i, less 1. If every
+    item is labelled, all pi_i count as 1: people and judge then share one draw. Undefined if sum 1 / pi_i over the
+    labels exceeds M by more than 3 standard errors, sqrt(sum (1 - pi_i) / pi_i^2). Then the probabilities belong to a
+    larger set of items than the judge's.
     """
     drawn = ~np.isnan(y)
     if drawn.all():
@@ -432,9 +434,9 @@ def active_mean(
 def answered_probability(y: Floats, probability: Floats) -> Floats:
     """(M,) probabilities of being drawn and labelled, from those of being drawn; y (M,) NaN where not labelled.
 
-    Those below 1 are multiplied by sum 1 / pi over their labels / number of items that are not certain: while a wave is
-    under way, or where drawn items got no score, the labels speak for all of it, as if those missing were missing by
-    chance. Source: Hajek 1971, the ratio estimator.
+    Probabilities below 1 are multiplied by (sum of 1 / pi over their labels) / (number of items that are not certain).
+    This treats items without a label, in a wave under way or without a score, as missing by chance. Source: Hajek 1971,
+    the ratio estimator.
     """
     has_label = ~np.isnan(y)
     uncertain = has_label & (probability < 1)
@@ -550,7 +552,8 @@ def _corrected(s: LabelledSample, fit: Fit, fold: Codes, others: OtherLabels | N
 
 
 def _without(s: LabelledSample, fit: Fit, held: NDArray[np.bool_], others: OtherLabels | None) -> Predict:
-    """The calibrator of the labels that are not held (n,), drawn towards that of all languages where there are."""
+    """The calibrator fitted without the held-out labels; with ``others``, it is shrunk towards the calibrator of all
+    languages."""
     if others is None:
         return fit(s.f[~held], s.y[~held])
     apart = ~np.isin(others.cluster, s.cluster[held])
@@ -561,7 +564,8 @@ def _without(s: LabelledSample, fit: Fit, held: NDArray[np.bool_], others: Other
 
 
 def _pooled(own: Floats, rest: Floats, s: LabelledSample) -> Floats:
-    """Influence of every item on theta, each as if its cluster were left out of the mean it enters (jackknife, CV3)."""
+    """The influence of every item on theta, scaled as if the item's cluster were left out of its mean (jackknife,
+    CV3)."""
     scaled = []
     for part, cluster in ((own, s.cluster), (rest, s.cluster_rest)):
         _, index, sizes = np.unique(cluster, return_inverse=True, return_counts=True)
@@ -577,8 +581,8 @@ def _robust(influence: Floats, cluster: Codes) -> float:
 
 
 def _gain(y: Floats, e: Floats, h: Floats, s: LabelledSample, rng: np.random.Generator) -> tuple[Any, ...]:
-    """Variance of the labels' mean over that of theta, its percentile interval over resampled labelled clusters, and
-    why there is none.
+    """The gain (variance of the labels' mean / variance of theta), both bounds from resampled labelled clusters, and
+    why bounds are missing.
     """
     _, index = np.unique(s.cluster, return_inverse=True)
     extra = float(h.var() / len(h)) if len(h) else 0.0
@@ -586,7 +590,7 @@ def _gain(y: Floats, e: Floats, h: Floats, s: LabelledSample, rng: np.random.Gen
     drawn = resampled_sums(sums.T, resamples=2000, rng=rng)
     m, sy, syy, se, see = np.vstack([sums.sum(axis=1), drawn]).T
     classical, powered = (syy / m - (sy / m) ** 2) / m, (see / m - (se / m) ** 2) / m + extra
-    # Sums of squares leave rounding where nothing varies: a variance of less is none.
+    # Without any variation, sums of squares differ by rounding. So a variance below this limit counts as 0.
     least = 1e-12 * max(float(np.abs(y).max()), float(np.abs(e).max())) ** 2 / m
     ratio = np.divide(classical, powered, out=np.full(len(m), np.nan), where=(classical > least) & (powered > least))
     if np.isnan(ratio[0]):
@@ -606,7 +610,7 @@ class Flags:
     """Counts of a flag: the judge's on items without labels, and its hits on labelled ones.
 
     ``flagged`` of ``judged`` items carry the judge's flag; of ``positives`` truly flagged items the judge flags
-    ``true_positives``; of ``negatives`` it leaves ``true_negatives`` alone.
+    ``true_positives``; of ``negatives``, items truly without the flag, it does not flag ``true_negatives``.
     """
 
     flagged: int
@@ -624,9 +628,9 @@ def rogan_gladen(flags: Flags, *, by_cluster: Floats | None = None, confidence: 
     items. The three samples then count for less, by the design effect: the jackknife variance over clusters divided by
     that of independent items; the quantile is that of t.
 
-    The interval allows for all three samples; resampling the labelled one alone under-covers. Undefined without
-    items of both kinds or where Se + Sp = 1 (the judge is no better than chance); below 1 it is flagged. Level:
-    binary. Sources: Rogan & Gladen 1978, doi:10.1093/oxfordjournals.aje.a112510; Lang & Reiczigel 2014,
+    The interval allows for all three samples; resampling the labelled one alone under-covers. Undefined without items
+    of both kinds or where Se + Sp = 1 (the judge is no better than chance); if Se + Sp is below 1, a note says so.
+    Level: binary. Sources: Rogan & Gladen 1978, doi:10.1093/oxfordjournals.aje.a112510; Lang & Reiczigel 2014,
     doi:10.1016/j.prevetmed.2013.09.015.
     """
     n_items = flags.judged + flags.positives + flags.negatives
@@ -660,7 +664,7 @@ def rogan_gladen(flags: Flags, *, by_cluster: Floats | None = None, confidence: 
 def _design_effect(flags: Flags, by_cluster: Floats, raw: float, youden: float) -> tuple[float, float]:
     """Jackknife variance over clusters divided by that of independent items, at least 1; degrees of freedom.
 
-    NaN where a cluster left out leaves the prevalence undefined.
+    NaN if the prevalence is undefined without one of the clusters.
     """
     ap, n, tp, p, tn, q = np.array([getattr(flags, one.name) for one in fields(flags)])[:, None] - by_cluster.T
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -682,7 +686,7 @@ def lang_reiczigel(
 ) -> tuple[float, float]:
     """Both bounds, clipped to [0, 1]: adjusted estimate + shift -+ z se, all from samples with pseudo-observations.
 
-    The samples count as so many items divided by the design ``effect``; z is the quantile of t where ``df`` is given.
+    The size of each sample is divided by the design ``effect``. z is the quantile of t if ``df`` is given.
     """
     from scipy.special import ndtri, stdtrit
 

@@ -71,10 +71,11 @@ def interval_of_shares(x: Floats, cluster: NDArray[np.intp], confidence: float) 
 
 
 def replaced(scores: Floats, judge: Floats) -> tuple[Floats, Floats]:
-    """(N, R) largest share of an item's labels after the judge's (N,) replaces the r-th, scores (N, R) sorted by row.
+    """(N, R) largest share of an item's labels after the judge's label (N,) replaces the r-th.
 
-    NaN where there is no score (they stand last); and (N,) the share before. The r-th leaves one label less of its own
-    point, the judge adds one to its own. Any level, no table of items by points. Source: METHODS 1 (S2, D.2.2).
+    Rows of ``scores`` (N, R) are sorted, with NaN (no score) last. Also (N,) the largest share before. Replacing
+    removes one label of the r-th score's point and adds one of the judge's point. Any level, no table of items by
+    points. Source: METHODS 1 (S2, D.2.2).
     """
     length = run_lengths(scores)
     n = (~np.isnan(scores)).sum(axis=1)

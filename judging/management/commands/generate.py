@@ -1,7 +1,7 @@
 """`panelbench generate`: have models write parallel families of texts, and store them as a dataset.
 
-Exit status: 0 started, or with --wait and --here finished; 1 ended paused, cancelled or with texts missing; 2 asked for
-wrongly.
+Exit status: 0 started, or with --wait and --here finished; 1 ended paused, cancelled or with texts missing; 2 usage
+error or refused.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class Command(BaseCommand):
         )
 
     def roles(self, options: dict[str, Any]) -> dict[str, Any]:
-        """What a simulation has beside its generators."""
+        """The further models of a simulation; a subclass overrides it, other plans have none."""
         return {}
 
     def _spec(self, named: str) -> Spec:
@@ -113,7 +113,8 @@ class Command(BaseCommand):
             raise Refused(f"{named} is no file that can be read ({error}), and none of: {known}.") from None
 
     def _wait(self, plan: GenerationPlan, *, is_here: bool) -> None:
-        """Print progress as it changes until the plan is at rest; with ``is_here``, do the work. Ctrl-C pauses it."""
+        """Print progress when it changes, until the plan no longer runs; with ``is_here``, also do the work in this
+        process. Ctrl-C pauses it."""
         shown, since = "", time.monotonic()
         try:
             while (progress := plans.plan_progress(plan)).phase == PlanPhase.RUNNING:
@@ -124,7 +125,7 @@ class Command(BaseCommand):
                     since = time.monotonic()
                     self.stdout.write("There is no progress. Is a worker running? Start one with: panelbench up")
                 if is_here:
-                    writing.TEXTS.sweep()  # there may be no beat
+                    writing.TEXTS.sweep()  # Celery beat, which usually calls this, may not be running
                     conversing.CONVERSATIONS.sweep()
                 if not (is_here and conversing.work_on_plan(plan)):
                     time.sleep(LOOK)

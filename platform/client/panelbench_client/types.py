@@ -947,7 +947,7 @@ class Disagreement(TypedDict):
 
 
 class DisputedCriterion(TypedDict):
-    """One criterion of an item. `seen` is the digest of its ratings, which a decision on it sends back."""
+    """One criterion of an item. `seen` is the digest of its ratings; a client sends it back with a decision."""
 
     criterion: str
     disputed: bool
@@ -1088,7 +1088,9 @@ class Extension(TypedDict):
 
 
 class Extent(TypedDict):
-    """`size` in bytes is an estimate, null where only writing would tell. `large`: better not waited for."""
+    """`size` in bytes is an estimate; null if it can't be estimated. `large`: have a worker write the export instead
+    of waiting.
+    """
 
     rows: int
     size: int | None
@@ -1101,7 +1103,9 @@ class Field(TypedDict):
 
 
 class FirstVerdict(TypedDict):
-    """The judge's first repeat. Only `status` "ok" is a score or N/A; `repeats`: how many verdicts there are."""
+    """The judge's first repeat. There is a score or N/A only if `status` is "ok"; `repeats`: how many verdicts there
+    are.
+    """
 
     judge: str
     status: str
@@ -1401,7 +1405,9 @@ class ItemDetail(TypedDict):
 
 
 class ItemRating(TypedDict):
-    """One person's rating, by pseudonym; imports have no `panel`, `seconds` or `certainty` (of the whole item)."""
+    """One person's rating, by pseudonym. Imported ratings have no `panel`, `seconds` or `certainty`; `certainty` is
+    about the whole item.
+    """
 
     rater: str
     panel: str
@@ -2010,7 +2016,9 @@ class QuestionAnswer(TypedDict):
 
 
 class QueuedItem(TypedDict):
-    """One item of the queue. `value`: the largest over the criteria that wait, which `criteria` names."""
+    """One item of the queue. `value`: the largest value among its undecided criteria; `criteria`: the criteria that
+    have this value.
+    """
 
     id: int
     item: str
@@ -2242,7 +2250,7 @@ class Secret(TypedDict):
 
 
 class SeenRating(TypedDict):
-    """One rating. `rater` stands for somebody on this item only."""
+    """One rating. `rater` is a code that identifies the rater on this item only."""
 
     rater: str
     status: str
@@ -2366,7 +2374,9 @@ class Spec(TypedDict):
 
 
 class Standing(TypedDict):
-    """An annotator in a duty. `match`: the mean over controls of the share of criteria that match, Wilson interval."""
+    """An annotator in a duty. `match`: the share of criteria that match the reference, averaged over control items,
+    with a Wilson interval.
+    """
 
     duty: int
     annotator: int
@@ -2643,7 +2653,9 @@ class Thresholds(TypedDict):
 
 
 class Transfer(TypedDict):
-    """`done` of `total` rows; `sentence` says what came of it. A file that was written is kept until `expires_at`."""
+    """`done` of `total` rows; `sentence` gives the result, or why it failed. A file that was written is kept until
+    `expires_at`.
+    """
 
     key: str
     kind: TransferKindEnum

@@ -1,4 +1,4 @@
-"""Dates in Arabic: what Django's own formats leave to English."""
+"""Arabic formats of dates and times that Django itself does not define, so that English ones would be used."""
 
 DATETIME_FORMAT = "j F Y، H:i"
 SHORT_DATETIME_FORMAT = "d/m/Y H:i"
