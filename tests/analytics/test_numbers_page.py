@@ -446,7 +446,7 @@ class TestOverview:
         assert f'name="campaign" value="{campaign.pk}"' in client.get(report).content.decode()
         taken = exports.Export(project=cast.kassa, what="report", kind="html", subject=campaign)
         exports.record_export(taken, cast.aino)
-        with django_assert_num_queries(59):  # open work takes eleven for a campaign, of five campaigns at most
+        with django_assert_num_queries(56):  # open work takes some for each of five campaigns at most
             page = client.get("/p/kassa/").content.decode()
         assert "What to do next" not in page
         assert "24 imported annotations" in page
