@@ -108,6 +108,12 @@ class FurtherRatings:
         return None if None in known else sum((price for price in known if price is not None), Decimal(0))
 
     @property
+    def is_approximate(self) -> bool:
+        """Whether every known width is based on few scenarios, so that it is said once."""
+        known = [width for share in self.shares for width in share.widths if width.before is not None]
+        return bool(known) and all(width.is_approximate for width in known)
+
+    @property
     def lacks_pay(self) -> bool:
         """Whether a task that gets items has no rate of pay."""
         return any(not PayRate.objects.filter(duty=share.duty).exists() for share in self.shares if share.items)

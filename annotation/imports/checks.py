@@ -83,7 +83,7 @@ def _name_notes(shown: Sequence[Finding], names: str) -> list[str]:
 
 
 def note_people(parsed: ParsedFiles, project: Project) -> None:
-    """Name in the report of items the columns of one person each that are left out of them, and count their ratings.
+    """Name in the report of items the columns of one person each that are left out, and whose; count their ratings.
 
     They are known by their names alone: they are left out for all rows, also if only the first have scores in them.
     """
@@ -103,11 +103,8 @@ def note_people(parsed: ParsedFiles, project: Project) -> None:
         Words(
             "Columns with the scores of one person each are not stored with the items: %(names)s. Import this file as "
             "ratings too.",
-            names=shortened_list(one.column for one in found),
+            names=shortened_list(f"{one.column} ({one.rater})" for one in found),
         )
-    )
-    report.notes.append(
-        Words("Taken for people, by the names of the columns: %(names)s.", names=shortened_list(people))
     )
 
 
